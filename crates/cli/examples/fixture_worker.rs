@@ -1,0 +1,60 @@
+//! A worker that misbehaves on purpose, for the tests of the orchestrator: like the real one, but
+//! for one engine and at one step it hangs, crashes, prints rubbish or lies.
+//!
+//! `FIXTURE_ENGINE` names the engine, `FIXTURE_MISBEHAVIOUR` what it does.
+
+use std::io::{self, BufRead, Write};
+
+use sqlitmus_cli::protocol::{Request, Response};
+use sqlitmus_cli::worker::Worker;
+
+fn main() -> io::Result<()> {
+    let engine = std::env::var("FIXTURE_ENGINE").unwrap_or_default();
+    let misbehaviour = std::env::var("FIXTURE_MISBEHAVIOUR").unwrap_or_default();
+    let mut worker = Worker::default();
+    let mut misbehaves = false;
+    for line in io::stdin().lock().lines() {
+        let request: Request = serde_json::from_str(&line?)?;
+        if let Request::Prepare(preparation) = &request {
+            misbehaves = preparation.case.engine == engine;
+        }
+        let at_slice = matches!(request, Request::Slice { .. });
+        let mut response = worker.answer(request);
+        if misbehaves {
+            match misbehaviour.as_str() {
+                "hang" if at_slice => loop {
+                    std::thread::park();
+                },
+                "crash" if at_slice => {
+                    writeln!(io::stderr(), "fixture: crashing as told")?;
+                    std::process::abort();
+                }
+                "rubbish" if at_slice => {
+                    writeln!(io::stdout(), "\u{1}{{ not a response")?;
+                    continue;
+                }
+                "silence" if at_slice => return Ok(()),
+                _ => lie(&misbehaviour, &mut response),
+            }
+        }
+        serde_json::to_writer(io::stdout(), &response)?;
+        writeln!(io::stdout())?;
+    }
+    Ok(())
+}
+
+/// Changes a true response into a false one.
+fn lie(misbehaviour: &str, response: &mut Response) {
+    match (misbehaviour, response) {
+        ("wrong-sum", Response::Sliced { timed, .. }) => timed.consumed ^= 1,
+        ("wrong-digest", Response::Finished { digests, .. }) => {
+            if let Some(digest) = digests.last_mut() {
+                *digest ^= 1;
+            }
+        }
+        ("fewer-writes", Response::Sliced { timed, .. }) => timed.operations -= 1,
+        ("no-time", Response::Sliced { elapsed_ns, .. }) => *elapsed_ns = 0,
+        ("half-lead-in", Response::LedIn(span)) => span.operations /= 2,
+        _ => {}
+    }
+}

@@ -1,0 +1,55 @@
+//! The verbs, one file each, and what they share: printing to standard output.
+
+mod clean;
+//mod kvtest;
+mod list;
+mod measure;
+mod report;
+
+use std::io::Write;
+
+use crate::arguments::{self, Command};
+use crate::failure::ExitCode;
+
+/// Does what a verb says.
+///
+/// # Errors
+/// A [`crate::failure::Failure`], or an error of the environment with its context.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Measure(arguments) => measure::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Kvtest { .. } => Ok(ExitCode::Done),
+        Command::List(arguments) => list::run(&arguments),
+        Command::Clean(arguments) => clean::run(&arguments),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            let mut definition = arguments::definition();
+            clap_complete::generate(shell, &mut definition, "sqlitmus", &mut script);
+            print_bytes(&script).map(|()| ExitCode::Done)
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(arguments::definition()).render(&mut page)?;
+            print_bytes(&page).map(|()| ExitCode::Done)
+        }
+    }
+}
+
+/// Prints data to standard output.
+///
+/// # Errors
+/// Standard output cannot be written. A reader that has gone, as after `| head`, is no error.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::new(error).context("cannot write to standard output"))
+        }
+        _ => Ok(()),
+    }
+}

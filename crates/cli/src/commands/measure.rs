@@ -1,0 +1,290 @@
+//! `sqlitmus measure`: resolves a suite, says what will happen, has it measured, and prints the
+//! answer.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use sqlitmus_core::analysis::analyse;
+use sqlitmus_core::plan::Plan;
+use sqlitmus_core::run::{Footprint, RunHead, RunState, Trial};
+use sqlitmus_core::units::{format_bytes, format_duration};
+use sqlitmus_runfile::{RunFile, RunFileError};
+
+use crate::arguments::MeasureArguments;
+use crate::catalogue::BuiltInEngines;
+use crate::commands::{print, report};
+use crate::failure::{ExitCode, Failure};
+use crate::interruption;
+use crate::machine::environment::Environment;
+use crate::machine::place::Place;
+use crate::machine::processor::{self, CoreChoice};
+use crate::machine::ownership;
+use crate::machine::scratch::{SCRATCH_NAME, Scratch, ScratchError};
+use crate::orchestrator::worker_process::WorkerProgram;
+use crate::orchestrator::{Ending, Keeper, Orchestrator};
+use crate::progress::{Progress, estimate_ns, filling_ns};
+use crate::runs::{RunName, now_utc};
+use crate::stores::{SpaceNeeded, Stores};
+use crate::suites;
+
+/// Generations of content that one run can write, at the most.
+const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
+
+/// Where memory is unknown, stores of up to this many bytes are measured together.
+const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
+
+/// Measures.
+///
+/// # Errors
+/// Bad input before anything is created; the environment later.
+pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
+    let plan = resolve(arguments)?;
+    let place = Place::inspect(&arguments.place)
+        .map_err(|error| Failure::bad_input(error.to_string(), error.hint()))?;
+    if let Some(output) = &arguments.output {
+        refuse_existing(output)?;
+    }
+    let environment = Environment::read();
+    let name = RunName::now(&plan.suite);
+    require_space(&plan, &place)?;
+    let scratch = Scratch::open(&place.path).map_err(scratch_failure)?;
+    let _lock = scratch.lock().map_err(scratch_failure)?;
+    interruption::listen().context("cannot listen for Ctrl-C")?;
+    let stores = Stores::new(&scratch.stores_directory());
+    if !arguments.quiet {
+        announce(&plan, &place, &stores)?;
+    }
+    let path = match &arguments.output {
+        Some(path) => path.clone(),
+        None => scratch.runs_directory().join(name.file_name()),
+    };
+    let head = RunHead {
+        id: name.id.clone(),
+        sqlitmus_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_utc: name.started_utc.clone(),
+        finished_utc: None,
+        state: RunState::Started,
+        command_line: command_line(),
+        place: place.path.display().to_string(),
+    };
+    let mut facts = environment.facts().to_vec();
+    facts.extend(place.facts());
+    let file = RunFile::create(&path, &head, &plan, &facts).map_err(of_run_file)?;
+    if arguments.output.is_none() {
+        ownership::claim_created(&path, "run file")?;
+    }
+    let mut keeper = RunFileKeeper { file };
+    let ending = measure(arguments, &plan, &environment, stores, &name, &mut keeper);
+    let state = match &ending {
+        Ok(Ending {
+            interrupted: false, ..
+        }) => RunState::Complete,
+        Ok(_) => RunState::Interrupted,
+        Err(_) => RunState::Started,
+    };
+    let finished = keeper.file.finish(state, Some(&now_utc()));
+    let ending = ending?;
+    finished.map_err(of_run_file)?;
+    drop(keeper);
+    answer(arguments, &path, ending)
+}
+
+fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
+    let suite = suites::find(&arguments.suite)?;
+    let scale = if arguments.full { "full" } else { &arguments.scale };
+    let mut plan = Plan::resolve(&suite, scale, arguments.seed, &BuiltInEngines)
+        .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
+    if let Some(rounds) = arguments.rounds {
+        for group in &mut plan.groups {
+            group.rounds = rounds;
+        }
+    }
+    Ok(plan)
+}
+
+fn refuse_existing(output: &Path) -> Result<(), Failure> {
+    if output.symlink_metadata().is_ok() {
+        return Err(Failure::bad_input(
+            format!("{} exists already", output.display()),
+            "run files are never overwritten: name another",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a place that is too small before anything is made there.
+fn require_space(plan: &Plan, place: &Place) -> Result<(), Failure> {
+    let scratch = Scratch::find(&place.path).map_err(scratch_failure)?;
+    // Without a scratch directory no store is there yet.
+    let directory = scratch.map_or_else(
+        || place.path.join(SCRATCH_NAME),
+        |scratch| scratch.stores_directory(),
+    );
+    let SpaceNeeded { bytes, inodes, .. } = Stores::new(&directory).space_needed(plan);
+    place
+        .require_space(bytes, inodes)
+        .map_err(|error| Failure::bad_input(error.to_string(), error.hint()))
+}
+
+/// Says what will happen, before it does.
+fn announce(plan: &Plan, place: &Place, stores: &Stores) -> anyhow::Result<()> {
+    let needed = stores.space_needed(plan);
+    let filling_ns = filling_ns(needed.blobs);
+    let whole_ns = estimate_ns(plan) + filling_ns;
+    let space = if needed.bytes == 0 {
+        "stores of an earlier run are used again".to_owned()
+    } else {
+        format!(
+            "needs up to {}, {} free",
+            format_bytes(needed.bytes),
+            format_bytes(place.space.available_bytes)
+        )
+    };
+    let mut lines = format!(
+        "Measuring suite {} in {}\n  {} | {space} | about {}\n",
+        plan.suite,
+        place.path.display(),
+        place.describe(),
+        format_duration(whole_ns / 1_000_000_000 * 1_000_000_000),
+    );
+    if place.is_tmpfs() {
+        lines.push_str(
+            "warning: this place is in memory, not on a disk: the figures are about memory\n\
+             hint: --place DIR measures another place\n",
+        );
+    }
+    std::io::stderr()
+        .write_all(lines.as_bytes())
+        .context("cannot write to standard error")
+}
+
+fn measure(
+    arguments: &MeasureArguments,
+    plan: &Plan,
+    environment: &Environment,
+    stores: Stores,
+    name: &RunName,
+    keeper: &mut RunFileKeeper,
+) -> anyhow::Result<Ending> {
+    let cores = CoreChoice::of_this_machine();
+    if let Some(core) = cores.orchestrator {
+        // Unpinned is noisier, not wrong.
+        let _ = processor::pin_to_core(core);
+    }
+    let program = WorkerProgram {
+        path: match &arguments.worker_program {
+            Some(path) => path.clone(),
+            None => own_program()?,
+        },
+        timeout: Duration::from_secs(arguments.worker_timeout),
+    };
+    let mut progress = Progress::new(plan, arguments.quiet);
+    let ending = Orchestrator {
+        program,
+        stores,
+        worker_core: cores.worker,
+        memory_limit_bytes: environment
+            .memory_usable_bytes()
+            .map_or(MEMORY_LIMIT_IF_UNKNOWN_BYTES, |bytes| bytes / 2),
+        // Later than every generation that an earlier run can have written.
+        first_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
+        keeper,
+        tell: &mut |event| progress.show(&event),
+    }
+    .run(plan);
+    progress.end();
+    ending
+}
+
+fn own_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's own file to run as a worker")
+}
+
+/// The result on standard output, the way to more on standard error.
+fn answer(
+    arguments: &MeasureArguments,
+    path: &Path,
+    ending: Ending,
+) -> anyhow::Result<ExitCode> {
+    let run = sqlitmus_runfile::read(path).map_err(of_run_file)?;
+    let analysis = analyse(&run);
+    if arguments.json {
+        print(&sqlitmus_report::json(&run, &analysis))?;
+    } else {
+        print(&sqlitmus_report::terminal(&run, &analysis, &report::look()))?;
+    }
+    if !arguments.quiet {
+        let mut error = std::io::stderr();
+        let separator = if std::io::stdout().is_terminal() { "\n" } else { "" };
+        // The result is out; these lines are a service.
+        let _ = writeln!(
+            error,
+            "{separator}Run file: {}\nAgain, as a page: sqlitmus report {} --format html --output report.html",
+            path.display(),
+            if arguments.output.is_some() || arguments.place != Path::new(".") {
+                path.display().to_string()
+            } else {
+                "latest".to_owned()
+            }
+        );
+    }
+    Ok(if ending.interrupted {
+        ExitCode::Interrupted
+    } else if ending.arms_failed {
+        ExitCode::ArmsFailed
+    } else {
+        ExitCode::Done
+    })
+}
+
+fn command_line() -> String {
+    let words = std::env::args_os().map(|word| {
+        let word = word.to_string_lossy().into_owned();
+        let plain = |character: char| character.is_ascii_alphanumeric() || "-_./=,:+".contains(character);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    });
+    let words: Vec<String> = ["sqlitmus".to_owned()]
+        .into_iter()
+        .chain(words.skip(1))
+        .collect();
+    words.join(" ")
+}
+
+/// Puts the rounds of a run into its file.
+struct RunFileKeeper {
+    file: RunFile,
+}
+
+impl Keeper for RunFileKeeper {
+    fn keep_round(
+        &mut self,
+        group: &str,
+        round: u32,
+        complete: bool,
+        trials: &[Trial],
+    ) -> anyhow::Result<()> {
+        self.file
+            .record_round(group, round, trials, complete)
+            .map_err(of_run_file)
+    }
+
+    fn keep_footprint(&mut self, arm: &str, footprint: &Footprint) -> anyhow::Result<()> {
+        self.file
+            .record_footprint(arm, footprint)
+            .map_err(of_run_file)
+    }
+}
+
+fn scratch_failure(error: ScratchError) -> Failure {
+    Failure::bad_input(error.to_string(), error.hint().unwrap_or_default())
+}
+
+fn of_run_file(error: RunFileError) -> anyhow::Error {
+    report::run_file_failure(error).into()
+}

@@ -1,0 +1,75 @@
+//! How commands fail: one message that says what failed and where, one hint that helps, and one
+//! documented exit code.
+
+use std::fmt;
+
+/// Exit codes, the same for all commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitCode {
+    /// Done.
+    Done = 0,
+    /// The answer is no: a regression, a verification that differs.
+    No = 1,
+    /// Bad input, or refused.
+    BadInput = 2,
+    /// Finished, but some arms failed.
+    ArmsFailed = 4,
+    /// The environment failed: disk full, I/O error.
+    Environment = 5,
+    /// Stopped by Ctrl-C or SIGTERM.
+    Interrupted = 130,
+}
+
+/// Why a command ended without doing what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub code: ExitCode,
+    /// What failed, and where.
+    pub message: String,
+    /// What to do about it; may be empty.
+    pub hint: String,
+}
+
+impl Failure {
+    /// Bad input, or refused.
+    pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            code: ExitCode::BadInput,
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The environment failed.
+    pub fn environment(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            code: ExitCode::Environment,
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The lines for standard error, and the exit code, of whatever a command returned.
+#[must_use]
+pub fn describe(error: &anyhow::Error) -> (String, ExitCode) {
+    let (code, hint) = match error.downcast_ref::<Failure>() {
+        Some(failure) => (failure.code, failure.hint.as_str()),
+        None => (ExitCode::Environment, ""),
+    };
+    let mut lines = format!("error: {error:#}");
+    if !hint.is_empty() {
+        lines.push_str("\nhint: ");
+        lines.push_str(hint);
+    }
+    (lines, code)
+}

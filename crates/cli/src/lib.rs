@@ -1,0 +1,16 @@
+//! The command line of sqlitmus: verbs in [`commands`], the [`orchestrator`] that runs a plan
+//! through [`worker`] processes, and what is known of the [`machine`].
+
+pub mod arguments;
+pub mod catalogue;
+pub mod commands;
+pub mod failure;
+pub mod interruption;
+pub mod machine;
+pub mod orchestrator;
+pub mod progress;
+pub mod protocol;
+pub mod runs;
+pub mod stores;
+pub mod suites;
+pub mod worker;

@@ -1,0 +1,524 @@
+//! The machine as part of the result: an ordered list of facts, each a name and a text, as it is
+//! stored in a run file.
+//!
+//! Whatever a platform, a container or missing rights do not show is the text `unknown`; reading
+//! never fails. What a fact means for the numbers, and whether two environments are alike enough to
+//! be compared, is left to the callers; the disk is `place`'s business.
+
+use rustix::time::ClockId;
+use serde::{Deserialize, Serialize};
+
+use super::control_group;
+use super::kernel_files::{self, KernelFiles};
+use super::processor;
+use super::resources;
+
+/// The text of a fact that could not be found out.
+pub const UNKNOWN: &str = "unknown";
+
+/// The text of the governor where no frequency control is visible, as in most virtual machines.
+pub const NOT_EXPOSED: &str = "not exposed";
+
+/// The names of facts, in the order in which they are stored. Units stand last.
+pub mod fact {
+    /// The processor's model as it names itself.
+    pub const CPU_MODEL: &str = "cpu_model";
+    /// The instruction set: `x86_64`, `aarch64`.
+    pub const CPU_ARCHITECTURE: &str = "cpu_architecture";
+    /// Logical cores that are online.
+    pub const CPU_LOGICAL_CORES: &str = "cpu_logical_cores";
+    /// Logical cores that this process may use.
+    pub const CPU_ALLOWED_CORES: &str = "cpu_allowed_cores";
+    /// The control group's limit on processor time, in thousandths of a core, or `none`.
+    pub const CPU_LIMIT_MILLICORES: &str = "cpu_limit_millicores";
+    /// The frequency governor, all that are in use if cores differ, or `not exposed`.
+    pub const CPU_GOVERNOR: &str = "cpu_governor";
+    /// Memory of the machine, in bytes.
+    pub const MEMORY_TOTAL_BYTES: &str = "memory_total_bytes";
+    /// Memory that could be had without swapping, in bytes (`MemAvailable`).
+    pub const MEMORY_AVAILABLE_BYTES: &str = "memory_available_bytes";
+    /// The control group's memory limit in bytes, or `none`.
+    pub const MEMORY_LIMIT_BYTES: &str = "memory_limit_bytes";
+    /// Swap space in bytes.
+    pub const SWAP_TOTAL_BYTES: &str = "swap_total_bytes";
+    /// Unused swap space in bytes.
+    pub const SWAP_FREE_BYTES: &str = "swap_free_bytes";
+    /// The setting of transparent huge pages: `always`, `madvise` or `never`.
+    pub const TRANSPARENT_HUGE_PAGES: &str = "transparent_huge_pages";
+    /// The size of a memory page in bytes.
+    pub const PAGE_BYTES: &str = "page_bytes";
+    /// The share of memory, in percent, at which a writer must itself write dirty pages back.
+    pub const DIRTY_PERCENT: &str = "dirty_percent";
+    /// The share of memory, in percent, at which the kernel begins to write dirty pages back.
+    pub const DIRTY_BACKGROUND_PERCENT: &str = "dirty_background_percent";
+    /// The kernel's name and release.
+    pub const KERNEL: &str = "kernel";
+    /// The operating system's name and version, from os-release.
+    pub const OPERATING_SYSTEM: &str = "operating_system";
+    /// Whether a hypervisor is below, and which one if it says so.
+    pub const VIRTUALISATION: &str = "virtualisation";
+    /// Load average over 1, 5 and 15 minutes.
+    pub const LOAD_AVERAGE: &str = "load_average";
+    /// Time the hypervisor gave to others while a core was ready to run, since boot, all cores.
+    pub const STEAL_NS: &str = "steal_ns";
+    /// `yes` or `no`: whether the effective user is root.
+    pub const RUNNING_AS_ROOT: &str = "running_as_root";
+    /// The kernel's clock source: `tsc` is read in nanoseconds, `hpet` in microseconds.
+    pub const CLOCK_SOURCE: &str = "clock_source";
+    /// The resolution that the monotonic clock claims, in nanoseconds.
+    pub const CLOCK_RESOLUTION_NS: &str = "clock_resolution_ns";
+}
+
+/// What is known of a machine at one moment: names and texts, in a fixed order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Environment {
+    facts: Vec<(String, String)>,
+}
+
+impl Environment {
+    /// The machine this process runs on, now. To be read before anything is pinned, since pinning
+    /// narrows the allowed cores.
+    pub fn read() -> Self {
+        Self::read_from(&KernelFiles::of_this_machine())
+    }
+
+    /// The machine whose kernel files are given. What is asked by system call (kernel, clock, user,
+    /// allowed cores) is always this process's own.
+    pub fn read_from(files: &KernelFiles) -> Self {
+        let memory = files.text("/proc/meminfo").unwrap_or_default();
+        let meminfo_bytes = |name| known(meminfo_bytes(&memory, name));
+        let facts = [
+            (fact::CPU_MODEL, known(cpu_model(files))),
+            (fact::CPU_ARCHITECTURE, std::env::consts::ARCH.to_owned()),
+            (fact::CPU_LOGICAL_CORES, known(logical_cores(files))),
+            (fact::CPU_ALLOWED_CORES, known(allowed_cores())),
+            (
+                fact::CPU_LIMIT_MILLICORES,
+                control_group::processor_limit_millicores(files).to_string(),
+            ),
+            (fact::CPU_GOVERNOR, governor(files)),
+            (fact::MEMORY_TOTAL_BYTES, meminfo_bytes("MemTotal")),
+            (fact::MEMORY_AVAILABLE_BYTES, meminfo_bytes("MemAvailable")),
+            (
+                fact::MEMORY_LIMIT_BYTES,
+                control_group::memory_limit_bytes(files).to_string(),
+            ),
+            (fact::SWAP_TOTAL_BYTES, meminfo_bytes("SwapTotal")),
+            (fact::SWAP_FREE_BYTES, meminfo_bytes("SwapFree")),
+            (fact::TRANSPARENT_HUGE_PAGES, known(huge_pages(files))),
+            (fact::PAGE_BYTES, rustix::param::page_size().to_string()),
+            (
+                fact::DIRTY_PERCENT,
+                known(files.number("/proc/sys/vm/dirty_ratio")),
+            ),
+            (
+                fact::DIRTY_BACKGROUND_PERCENT,
+                known(files.number("/proc/sys/vm/dirty_background_ratio")),
+            ),
+            (fact::KERNEL, kernel()),
+            (fact::OPERATING_SYSTEM, known(operating_system(files))),
+            (fact::VIRTUALISATION, virtualisation(files)),
+            (fact::LOAD_AVERAGE, known(load_average(files))),
+            (fact::STEAL_NS, known(resources::machine_steal_ns(files))),
+            (fact::RUNNING_AS_ROOT, running_as_root()),
+            (fact::CLOCK_SOURCE, known(clock_source(files))),
+            (fact::CLOCK_RESOLUTION_NS, clock_resolution_ns().to_string()),
+        ];
+        Self::from_facts(facts.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    /// An environment from facts that were stored.
+    pub fn from_facts(facts: Vec<(String, String)>) -> Self {
+        Self { facts }
+    }
+
+    /// All facts, in their order.
+    pub fn facts(&self) -> &[(String, String)] {
+        &self.facts
+    }
+
+    /// The text of a fact, `unknown` if there is none of that name.
+    pub fn value(&self, name: &str) -> &str {
+        self.facts
+            .iter()
+            .find(|(found, _)| found == name)
+            .map_or(UNKNOWN, |(_, value)| value)
+    }
+
+    /// A fact as a whole number; `None` if it is unknown or no number, such as the limit `none`.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.value(name).parse().ok()
+    }
+
+    /// Logical cores that are online.
+    pub fn logical_cores(&self) -> Option<u64> {
+        self.number(fact::CPU_LOGICAL_CORES)
+    }
+
+    /// Memory of the machine, in bytes.
+    pub fn memory_total_bytes(&self) -> Option<u64> {
+        self.number(fact::MEMORY_TOTAL_BYTES)
+    }
+
+    /// Memory that stores and page cache may take without swapping, in bytes: what the machine has
+    /// available, and no more than the control group allows.
+    pub fn memory_usable_bytes(&self) -> Option<u64> {
+        let available = self.number(fact::MEMORY_AVAILABLE_BYTES);
+        let limit = self.number(fact::MEMORY_LIMIT_BYTES);
+        available.into_iter().chain(limit).min()
+    }
+
+    /// Whether a hypervisor is below; `None` if that is not known.
+    pub fn is_virtual_machine(&self) -> Option<bool> {
+        match self.value(fact::VIRTUALISATION) {
+            UNKNOWN => None,
+            value => Some(value != NO_HYPERVISOR),
+        }
+    }
+
+    /// Whether the effective user was root.
+    pub fn is_root(&self) -> bool {
+        self.value(fact::RUNNING_AS_ROOT) == "yes"
+    }
+
+    /// The machine in one line: `AMD EPYC, 2 cores, 24 GB | Linux 6.18.44`. What is unknown is left
+    /// out, what is restricted is said: `2 of 64 cores`, `64 GB limited to 2 GB`.
+    pub fn describe_machine_line(&self) -> String {
+        let mut parts = Vec::new();
+        let model = self.value(fact::CPU_MODEL);
+        parts.push(if model == UNKNOWN {
+            format!("{} processor", self.value(fact::CPU_ARCHITECTURE))
+        } else {
+            short_model(model)
+        });
+        match (self.logical_cores(), self.number(fact::CPU_ALLOWED_CORES)) {
+            (Some(all), Some(allowed)) if allowed < all => {
+                parts.push(format!("{allowed} of {all} cores"));
+            }
+            (Some(1), _) => parts.push("1 core".to_owned()),
+            (Some(all), _) => parts.push(format!("{all} cores")),
+            (None, _) => {}
+        }
+        if let Some(total) = self.memory_total_bytes() {
+            let limit = self.number(fact::MEMORY_LIMIT_BYTES);
+            parts.push(match limit.filter(|&limit| limit < total) {
+                Some(limit) => format!("{} limited to {}", memory(total), memory(limit)),
+                None => memory(total),
+            });
+        }
+        format!(
+            "{} | {}",
+            parts.join(", "),
+            short_kernel(self.value(fact::KERNEL))
+        )
+    }
+}
+
+/// What `virtualisation` says where nothing hints at a hypervisor.
+const NO_HYPERVISOR: &str = "none seen";
+
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), |value| value.to_string())
+}
+
+/// A value of `/proc/meminfo`, which counts in units of 1,024 bytes though it writes `kB`.
+fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let value = kernel_files::line_value(meminfo, name)?;
+    let kibibytes: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+fn cpu_model(files: &KernelFiles) -> Option<String> {
+    let cpuinfo = files.text("/proc/cpuinfo").unwrap_or_default();
+    // x86 and some others write `model name`; ARM names only the implementer and part by number,
+    // where the board's name from the device tree says more.
+    ["model name", "cpu model", "uarch"]
+        .iter()
+        .find_map(|name| kernel_files::line_value(&cpuinfo, name).map(str::to_owned))
+        .or_else(|| files.text("/proc/device-tree/model"))
+        .or_else(|| {
+            let implementer = kernel_files::line_value(&cpuinfo, "CPU implementer")?;
+            let part = kernel_files::line_value(&cpuinfo, "CPU part")?;
+            Some(format!("implementer {implementer} part {part}"))
+        })
+}
+
+fn logical_cores(files: &KernelFiles) -> Option<usize> {
+    files
+        .text("/sys/devices/system/cpu/online")
+        .and_then(|text| kernel_files::number_list(&text))
+        .map(|cores| cores.len())
+        .or_else(|| {
+            let cpuinfo = files.text("/proc/cpuinfo")?;
+            let is_core = |line: &&str| line.starts_with("processor");
+            Some(cpuinfo.lines().filter(is_core).count())
+        })
+        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+        .filter(|&cores| cores > 0)
+}
+
+fn allowed_cores() -> Option<usize> {
+    let cores = processor::allowed_cores().ok()?.len();
+    (cores > 0).then_some(cores)
+}
+
+fn governor(files: &KernelFiles) -> String {
+    let online = files.text("/sys/devices/system/cpu/online");
+    let Some(cores) = online.and_then(|text| kernel_files::number_list(&text)) else {
+        return UNKNOWN.to_owned();
+    };
+    let mut governors: Vec<String> = cores
+        .iter()
+        .filter_map(|core| {
+            files.text(format!(
+                "/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor"
+            ))
+        })
+        .collect();
+    governors.sort();
+    governors.dedup();
+    if governors.is_empty() {
+        return NOT_EXPOSED.to_owned();
+    }
+    governors.join(", ")
+}
+
+fn huge_pages(files: &KernelFiles) -> Option<String> {
+    let text = files.text("/sys/kernel/mm/transparent_hugepage/enabled")?;
+    let (_, chosen) = text.split_once('[')?;
+    Some(chosen.split_once(']')?.0.to_owned())
+}
+
+fn kernel() -> String {
+    let names = rustix::system::uname();
+    format!(
+        "{} {}",
+        names.sysname().to_string_lossy(),
+        names.release().to_string_lossy()
+    )
+}
+
+fn operating_system(files: &KernelFiles) -> Option<String> {
+    let text = files
+        .text("/etc/os-release")
+        .or_else(|| files.text("/usr/lib/os-release"))?;
+    let value = |name: &str| {
+        let mut values = text.lines().filter_map(|line| line.split_once('='));
+        let (_, value) = values.find(|(found, _)| *found == name)?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    value("PRETTY_NAME").or_else(|| value("NAME"))
+}
+
+/// A hint, not a proof: a hypervisor can hide, and on other processors than x86 only the firmware's
+/// names tell.
+fn virtualisation(files: &KernelFiles) -> String {
+    let firmware = [
+        "/sys/class/dmi/id/sys_vendor",
+        "/sys/class/dmi/id/product_name",
+    ]
+    .iter()
+    .filter_map(|path| files.text(path))
+    .collect::<Vec<_>>()
+    .join(" ");
+    let name = files
+        .text("/sys/hypervisor/type")
+        .or_else(|| (!firmware.is_empty()).then(|| firmware.clone()));
+    let cpuinfo = files.text("/proc/cpuinfo").unwrap_or_default();
+    let flags = kernel_files::line_value(&cpuinfo, "flags");
+    let has_flag = flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    match (has_flag, name) {
+        (Some(true), Some(name)) => format!("virtual machine ({name})"),
+        (Some(true), None) => "virtual machine (hypervisor not named)".to_owned(),
+        (Some(false), _) => NO_HYPERVISOR.to_owned(),
+        (None, Some(name)) if is_virtual_product(&name) => format!("virtual machine ({name})"),
+        (None, Some(_)) => NO_HYPERVISOR.to_owned(),
+        (None, None) => UNKNOWN.to_owned(),
+    }
+}
+
+/// Whether a firmware's vendor and product are those of a virtual machine.
+fn is_virtual_product(name: &str) -> bool {
+    const VIRTUAL: [&str; 9] = [
+        "kvm",
+        "qemu",
+        "virtual",
+        "vmware",
+        "xen",
+        "hvm domu",
+        "amazon ec2",
+        "google compute engine",
+        "openstack",
+    ];
+    let name = name.to_lowercase();
+    VIRTUAL.iter().any(|hint| name.contains(hint)) && !name.contains("metal")
+}
+
+fn load_average(files: &KernelFiles) -> Option<String> {
+    let text = files.text("/proc/loadavg")?;
+    let averages: Vec<&str> = text.split_whitespace().take(3).collect();
+    (averages.len() == 3).then(|| averages.join(" "))
+}
+
+fn running_as_root() -> String {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root { "yes" } else { "no" }.to_owned()
+}
+
+fn clock_source(files: &KernelFiles) -> Option<String> {
+    files.text("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+fn clock_resolution_ns() -> u64 {
+    let resolution = rustix::time::clock_getres(ClockId::Monotonic);
+    let seconds = u64::try_from(resolution.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(resolution.tv_nsec).unwrap_or(0);
+    seconds * 1_000_000_000 + nanoseconds
+}
+
+/// Memory is sold in units of 2^30 bytes called GB, and the kernel keeps a little for itself:
+/// rounding gives back the number that the owner knows.
+fn memory(bytes: u64) -> String {
+    const GIBIBYTE: u64 = 1 << 30;
+    const MEBIBYTE: u64 = 1 << 20;
+    if bytes >= GIBIBYTE {
+        format!("{} GB", (bytes + GIBIBYTE / 2) / GIBIBYTE)
+    } else {
+        format!("{} MB", (bytes + MEBIBYTE / 2) / MEBIBYTE)
+    }
+}
+
+/// A processor's name without trade marks and without the frequency, which the model implies.
+fn short_model(model: &str) -> String {
+    let model = model.replace("(R)", "").replace("(TM)", "");
+    let model = model.split(" @ ").next().unwrap_or(&model);
+    let words = model
+        .split_whitespace()
+        .filter(|&word| word != "CPU" && word != "Processor");
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// `Linux 6.18.44-distribution-7` without what follows the version.
+fn short_kernel(kernel: &str) -> String {
+    let Some((name, release)) = kernel.split_once(' ') else {
+        return kernel.to_owned();
+    };
+    let is_version = |c: char| c.is_ascii_digit() || c == '.';
+    let end = release.find(|c| !is_version(c)).unwrap_or(release.len());
+    format!("{name} {}", release[..end].trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Environment) {
+        let root = tempfile::tempdir().expect("temporary directory");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("parent")).expect("folders");
+            std::fs::write(path, text).expect("write");
+        }
+        let environment = Environment::read_from(&KernelFiles::below(root.path()));
+        (root, environment)
+    }
+
+    #[test]
+    fn a_machine_that_shows_nothing_is_unknown_but_no_error() {
+        let (_root, environment) = machine(&[]);
+        for name in [
+            fact::CPU_MODEL,
+            fact::MEMORY_TOTAL_BYTES,
+            fact::MEMORY_LIMIT_BYTES,
+            fact::CPU_GOVERNOR,
+            fact::STEAL_NS,
+            fact::VIRTUALISATION,
+            fact::OPERATING_SYSTEM,
+        ] {
+            assert_eq!(environment.value(name), UNKNOWN, "{name}");
+        }
+        assert_eq!(environment.memory_usable_bytes(), None);
+        assert_eq!(environment.is_virtual_machine(), None);
+        assert!(environment.describe_machine_line().contains("processor"));
+    }
+
+    #[test]
+    fn a_known_machine_is_described_in_one_line() {
+        let (_root, environment) = machine(&[
+            (
+                "proc/cpuinfo",
+                "processor : 0\nmodel name : Intel(R) Core(TM) i7-4770K CPU @ 3.50GHz\n\
+                 flags : fpu hypervisor\nprocessor : 1\n",
+            ),
+            ("sys/devices/system/cpu/online", "0-1\n"),
+            (
+                "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+                "powersave\n",
+            ),
+            (
+                "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+                "performance\n",
+            ),
+            (
+                "proc/meminfo",
+                "MemTotal: 24684092 kB\nMemAvailable: 20000000 kB\nSwapTotal: 0 kB\n",
+            ),
+            ("proc/self/cgroup", "0::/job\n"),
+            (
+                "proc/self/mountinfo",
+                "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("sys/fs/cgroup/job/memory.max", "2147483648\n"),
+            ("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian 12\"\n"),
+            (
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                "always [madvise] never\n",
+            ),
+            ("sys/class/dmi/id/product_name", "KVM Guest\n"),
+            ("proc/loadavg", "0.10 0.20 0.30 1/99 1234\n"),
+        ]);
+        assert_eq!(environment.logical_cores(), Some(2));
+        assert_eq!(
+            environment.value(fact::CPU_GOVERNOR),
+            "performance, powersave"
+        );
+        assert_eq!(environment.memory_total_bytes(), Some(24_684_092 * 1024));
+        assert_eq!(environment.memory_usable_bytes(), Some(2 << 30));
+        assert_eq!(environment.value(fact::OPERATING_SYSTEM), "Debian 12");
+        assert_eq!(environment.value(fact::TRANSPARENT_HUGE_PAGES), "madvise");
+        assert_eq!(environment.value(fact::LOAD_AVERAGE), "0.10 0.20 0.30");
+        assert_eq!(
+            environment.value(fact::VIRTUALISATION),
+            "virtual machine (KVM Guest)"
+        );
+        assert_eq!(environment.is_virtual_machine(), Some(true));
+        let line = environment.describe_machine_line();
+        assert!(line.starts_with("Intel Core i7-4770K, "), "{line}");
+        assert!(line.contains("24 GB limited to 2 GB | "), "{line}");
+    }
+
+    #[test]
+    fn facts_survive_being_stored() {
+        let environment = Environment::read();
+        let stored = serde_json::to_string(&environment).expect("to JSON");
+        let read: Environment = serde_json::from_str(&stored).expect("from JSON");
+        assert_eq!(read, environment);
+        assert_eq!(read.facts()[0].0, fact::CPU_MODEL);
+        assert!(environment.number(fact::CLOCK_RESOLUTION_NS) >= Some(1));
+    }
+
+    #[test]
+    fn names_are_shortened_for_the_line_only() {
+        assert_eq!(short_kernel("Linux 6.18.44-fc-7"), "Linux 6.18.44");
+        assert_eq!(short_kernel("Linux 6.18.-x"), "Linux 6.18");
+        assert_eq!(short_kernel(UNKNOWN), UNKNOWN);
+        assert_eq!(memory(512 << 20), "512 MB");
+        assert_eq!(
+            short_model("AMD Ryzen 7 5800X 8-Core Processor"),
+            "AMD Ryzen 7 5800X 8-Core"
+        );
+        assert!(!is_virtual_product("Amazon EC2 m5.metal"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Entry: hands the arguments to a verb, and turns what it returns into lines and an exit code.
+
+use std::io::{self, BufReader};
+
+use sqlitmus_cli::arguments::{self, Parsed};
+use sqlitmus_cli::failure::{self, ExitCode};
+use sqlitmus_cli::orchestrator::worker_process::WORKER_ARGUMENT;
+use sqlitmus_cli::{commands, interruption, machine, worker};
+
+fn main() {
+    std::process::exit(run() as i32);
+}
+
+fn run() -> ExitCode {
+    let is_worker = std::env::args_os().nth(1).is_some_and(|word| word == WORKER_ARGUMENT);
+    if is_worker {
+        return work();
+    }
+    let result = match arguments::parse(std::env::args_os()) {
+        Parsed::Command(command) => commands::run(*command),
+        Parsed::Text(text) => commands::print(&text).map(|()| ExitCode::Done),
+        Parsed::Bad(failure) => Err(failure.into()),
+    };
+    result.unwrap_or_else(|error| {
+        let (lines, code) = failure::describe(&error);
+        // Nobody is left to be told if standard error is closed too.
+        let _ = io::Write::write_all(&mut io::stderr(), format!("{lines}\n").as_bytes());
+        code
+    })
+}
+
+/// This process is a worker: it measures what the orchestrator asks for and ends with it.
+fn work() -> ExitCode {
+    // Not needed for measuring: the orchestrator kills workers it has no more use for.
+    let _ = interruption::ignore();
+    let parent = std::env::args().nth(2).and_then(|word| word.parse().ok());
+    if let Some(parent) = parent
+        && let Err(machine::processor::ProcessorError::ParentIsGone) =
+            machine::processor::die_with_parent(parent)
+    {
+        return ExitCode::Environment;
+    }
+    let mut requests = BufReader::new(io::stdin());
+    if worker::serve(&mut requests, &mut io::stdout()) {
+        ExitCode::Done
+    } else {
+        ExitCode::Environment
+    }
+}

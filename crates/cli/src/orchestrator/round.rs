@@ -1,0 +1,344 @@
+//! One round of one set of arms: a fresh worker for each, an untimed lead-in, then slices in
+//! strict turns, then verification. Whatever a worker does wrong is a failed trial here.
+
+use sqlitmus_core::case::{CacheState, Workload};
+use sqlitmus_core::dataset::mix;
+use sqlitmus_core::keys::KeyWalk;
+use sqlitmus_core::latencies::Latencies;
+use sqlitmus_core::plan::{Arm, Group, Plan};
+use sqlitmus_core::run::{Outcome, Sample, Trial};
+use sqlitmus_core::schedule::{key_offset, turn_order};
+
+use super::Event;
+use super::expectation::{ContentSums, Verification, Written};
+use super::worker_process::{WorkerError, WorkerProcess, WorkerProgram};
+use crate::interruption;
+use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
+use crate::stores::Stores;
+
+/// Untimed reading before every reading slice: the other arms have emptied the core's caches.
+const SLICE_LEAD_IN_NS: u64 = 1_000_000;
+
+/// What a round needs to know.
+pub struct RoundContext<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The group.
+    pub group: &'a Group,
+    /// What runs a trial.
+    pub program: &'a WorkerProgram,
+    /// Where stores are.
+    pub stores: &'a Stores,
+    /// Core for workers.
+    pub worker_core: Option<usize>,
+    /// First generation that this run may write.
+    pub first_generation: u64,
+    /// Who is told what happens.
+    pub tell: &'a mut dyn FnMut(Event<'_>),
+}
+
+/// Which round and which of its sets.
+#[derive(Debug, Clone, Copy)]
+pub struct RoundPlace {
+    /// Round, from 0.
+    pub round: u32,
+    /// Set of arms, from 0.
+    pub set: u32,
+}
+
+/// An arm in its round.
+struct LiveArm<'a> {
+    arm: &'a Arm,
+    /// Gone once it has failed.
+    process: Option<WorkerProcess>,
+    sums: Option<&'a ContentSums>,
+    written: Written,
+    trial: Trial,
+}
+
+/// Why a trial ended early.
+enum Stop {
+    Outcome(Outcome),
+    Interrupted,
+}
+
+impl From<WorkerError> for Stop {
+    fn from(error: WorkerError) -> Self {
+        match error {
+            WorkerError::Interrupted => Self::Interrupted,
+            WorkerError::Unavailable(reason) => Self::Outcome(Outcome::Skipped(reason)),
+            other => Self::Outcome(Outcome::Failed(other.to_string())),
+        }
+    }
+}
+
+fn lied(reason: impl Into<String>) -> Stop {
+    Stop::Outcome(Outcome::Failed(reason.into()))
+}
+
+impl<'a> RoundContext<'a> {
+    /// Runs the round for the arms with these indices; returns a trial for each, unless the user
+    /// interrupts: then those that had all their slices.
+    pub fn run(&mut self, members: &[usize], place: RoundPlace) -> Vec<Trial> {
+        let Some(first) = members.first().map(|member| &self.group.arms[*member]) else {
+            return Vec::new();
+        };
+        // All arms of a group have one dataset and one order of keys.
+        let dataset = &first.case.dataset;
+        let order_seed = mix(self.plan.seed ^ 0x6b65_7973);
+        let keys = first
+            .case
+            .workload
+            .order()
+            .keys(dataset.count as u32, order_seed);
+        let walk = KeyWalk::new(keys, 0.0);
+        let mut live: Vec<LiveArm<'_>> = Vec::new();
+        for member in members {
+            live.push(self.start(*member, place, order_seed));
+        }
+        for arm in &mut live {
+            arm.step(|arm| arm.lead_in(&walk));
+        }
+        self.take_turns(&mut live, &walk, place);
+        for arm in &mut live {
+            let seed = mix(self.plan.seed ^ u64::from(place.round));
+            arm.step(|arm| arm.finish(seed));
+        }
+        let slices = self.group.slices as usize;
+        live.into_iter()
+            .map(|arm| arm.trial)
+            .filter(|trial| {
+                trial.outcome != Outcome::Valid || trial.samples.len() == slices
+            })
+            .collect()
+    }
+
+    fn take_turns(&mut self, live: &mut [LiveArm<'_>], walk: &KeyWalk, place: RoundPlace) {
+        // Every slice of the run writes a generation of its own.
+        let slices = u64::from(self.group.slices);
+        let first = self.first_generation + u64::from(place.round) * slices;
+        let order_seed = mix(self.plan.seed ^ (u64::from(place.set) << 40));
+        for turn in 0..self.group.slices {
+            let order = turn_order(live.len(), order_seed, place.round, turn);
+            for (position, index) in order.into_iter().enumerate() {
+                if interruption::requested() {
+                    return;
+                }
+                let arm = &mut live[index];
+                if arm.process.is_some() {
+                    (self.tell)(Event::Measuring {
+                        label: &arm.arm.label,
+                    });
+                }
+                let generation = first + u64::from(turn);
+                arm.step(|arm| {
+                    arm.slice(walk, generation, (turn, position as u32))
+                });
+            }
+        }
+    }
+
+    fn start(&self, member: usize, place: RoundPlace, order_seed: u64) -> LiveArm<'a> {
+        let group = self.group;
+        let arm = &group.arms[member];
+        let mut live = LiveArm {
+            arm,
+            process: None,
+            sums: None,
+            written: Written::default(),
+            trial: trial_without_samples(&arm.name, place.round, place.set, Outcome::Valid),
+        };
+        let preparation = Preparation {
+            protocol_version: PROTOCOL_VERSION,
+            case: arm.case.clone(),
+            store: self.stores.path(group, arm),
+            key_offset: key_offset(member, group.arms.len(), place.round),
+            order_seed,
+            slice_ns: group.slice_ns,
+            slice_lead_in_ns: SLICE_LEAD_IN_NS,
+            core: self.worker_core,
+        };
+        match WorkerProcess::start(self.program) {
+            Ok(process) => live.process = Some(process),
+            Err(error) => live.trial.outcome = Outcome::Failed(error.to_string()),
+        }
+        if self.stores.keeps_content(arm) && !arm.case.workload.writes() {
+            live.sums = Some(self.stores.sums(&arm.case.dataset));
+        }
+        live.step(|live| live.prepare(preparation));
+        live
+    }
+}
+
+impl LiveArm<'_> {
+    /// Does one step, unless the arm has failed before; what goes wrong becomes its outcome.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Stop>) {
+        if self.process.is_none() || interruption::requested() {
+            return;
+        }
+        match step(self) {
+            Ok(()) => {}
+            Err(Stop::Interrupted) => self.process = None,
+            Err(Stop::Outcome(outcome)) => {
+                self.trial.outcome = outcome;
+                self.process = None;
+            }
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Response, Stop> {
+        match &mut self.process {
+            Some(process) => Ok(process.ask(request)?),
+            None => Err(Stop::Interrupted),
+        }
+    }
+
+    fn prepare(&mut self, preparation: Preparation) -> Result<(), Stop> {
+        match self.ask(&Request::Prepare(Box::new(preparation)))? {
+            Response::Prepared {
+                protocol_version: PROTOCOL_VERSION,
+                read_back,
+            } => {
+                self.trial.read_back = read_back;
+                Ok(())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn lead_in(&mut self, walk: &KeyWalk) -> Result<(), Stop> {
+        match self.ask(&Request::LeadIn)? {
+            Response::LedIn(span) if span.operations == walk.len() as u64 => {
+                self.check_sum(walk, &span)
+            }
+            Response::LedIn(_) => Err(lied("the lead-in did not pass over all keys")),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn slice(
+        &mut self,
+        walk: &KeyWalk,
+        generation: u64,
+        (turn, place): (u32, u32),
+    ) -> Result<(), Stop> {
+        let Response::Sliced {
+            lead_in,
+            timed,
+            content_bytes,
+            elapsed_ns,
+        } = self.ask(&Request::Slice { generation })?
+        else {
+            return Err(lied("the worker did not answer a slice with a slice"));
+        };
+        let settle_ns = match self.arm.case.workload {
+            Workload::Read { .. } => {
+                self.check_sum(walk, &lead_in)?;
+                self.check_sum(walk, &timed)?;
+                None
+            }
+            Workload::Overwrite { operations, .. } => {
+                if timed.operations != operations {
+                    return Err(lied("the worker did not write the whole batch"));
+                }
+                self.written.note(walk, &lead_in, generation);
+                self.written.note(walk, &timed, generation);
+                Some(self.settle()?)
+            }
+        };
+        if timed.operations == 0 || elapsed_ns == 0 {
+            return Err(lied("the worker timed nothing"));
+        }
+        self.trial.samples.push(Sample {
+            turn,
+            place,
+            operations: timed.operations,
+            content_bytes,
+            elapsed_ns,
+            settle_ns,
+        });
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<u64, Stop> {
+        match self.ask(&Request::Settle)? {
+            Response::Settled { elapsed_ns } => Ok(elapsed_ns),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn finish(&mut self, seed: u64) -> Result<(), Stop> {
+        let keeps_content = self.sums.is_some() || self.arm.case.workload.writes();
+        let verification =
+            Verification::choose(&self.arm.case.dataset, &self.written, seed);
+        let verify = if keeps_content && self.arm.case.engine != "null" {
+            verification.keys.clone()
+        } else {
+            Vec::new()
+        };
+        let checked = !verify.is_empty();
+        let Response::Finished {
+            digests,
+            latencies,
+            resources,
+        } = self.ask(&Request::Finish { verify })?
+        else {
+            return Err(lied("the worker did not finish"));
+        };
+        if checked {
+            verification.check(&digests).map_err(lied)?;
+        }
+        self.trial.latencies = latencies;
+        self.trial.resources = resources;
+        self.check_cache_state()
+    }
+
+    /// A warm trial must not have read from the device: what it measured would be something else.
+    fn check_cache_state(&mut self) -> Result<(), Stop> {
+        let used = |name: &str| self.trial.resources.get(name).copied().unwrap_or(0);
+        match self.arm.case.cache {
+            CacheState::Warm => {
+                let bytes = used("device_read_bytes");
+                let faults = used("major_faults");
+                if bytes == 0 && faults == 0 {
+                    return Ok(());
+                }
+                Err(Stop::Outcome(Outcome::Invalid(format!(
+                    "not warm: {bytes} bytes read from the device and {faults} major faults \
+                     in timed slices"
+                ))))
+            }
+        }
+    }
+
+    fn check_sum(&self, walk: &KeyWalk, span: &Span) -> Result<(), Stop> {
+        match self.sums {
+            Some(sums) if sums.of(walk, span) != span.consumed => Err(lied(format!(
+                "wrong content: the sum over {} blobs is not what was stored",
+                span.operations
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn unexpected(response: &Response) -> Stop {
+    let word = format!("{response:?}");
+    let word = word.split([' ', '(', '{']).next().unwrap_or_default();
+    lied(format!("the worker answered {word}, which was not asked"))
+}
+
+/// A trial that has no samples, or none yet.
+#[must_use]
+pub fn trial_without_samples(arm: &str, round: u32, set: u32, outcome: Outcome) -> Trial {
+    Trial {
+        arm: arm.to_owned(),
+        round,
+        set,
+        outcome,
+        read_back: Default::default(),
+        resources: Default::default(),
+        latencies: Latencies::default(),
+        samples: Vec::new(),
+    }
+}

@@ -1,0 +1,211 @@
+//! Progress on standard error: a bar with the time left where there is a terminal, a plain line
+//! for every round where there is none, nothing with `--quiet`. Also the estimate of how long a
+//! plan will take, before it starts.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sqlitmus_core::case::Workload;
+use sqlitmus_core::plan::{Arm, Group, Plan};
+use sqlitmus_core::units::format_duration;
+
+use crate::orchestrator::Event;
+
+/// Guess at the time of one untimed read, for the estimate: files read as kvtest does.
+const READ_NS: u64 = 8_000;
+
+/// Guess at the time of one overwrite, for the estimate: between a page cache's 12 us and a
+/// truncated file's 170 us.
+const WRITE_NS: u64 = 80_000;
+
+/// Guess at the time of storing one blob, for the estimate: two threads, half of them files.
+const FILL_NS: u64 = 20_000;
+
+/// Guess at starting and ending a worker, for the estimate.
+const WORKER_NS: u64 = 30_000_000;
+
+/// Guess at settling after a writing slice, for the estimate.
+const SETTLE_NS: u64 = 50_000_000;
+
+/// How long a plan takes, in nanoseconds, when its stores are there: a guess from a machine like
+/// any other, put right while measuring.
+#[must_use]
+pub fn estimate_ns(plan: &Plan) -> u64 {
+    plan.groups.iter().map(group_ns).sum()
+}
+
+/// How long filling that many blobs' stores takes, in nanoseconds.
+#[must_use]
+pub fn filling_ns(blobs: u64) -> u64 {
+    blobs * FILL_NS
+}
+
+fn group_ns(group: &Group) -> u64 {
+    u64::from(group.rounds) * round_ns(group)
+}
+
+fn round_ns(group: &Group) -> u64 {
+    group.arms.iter().map(|arm| trial_ns(group, arm)).sum()
+}
+
+fn trial_ns(group: &Group, arm: &Arm) -> u64 {
+    let slices = u64::from(group.slices);
+    let lead_in_ns = arm.case.dataset.count * READ_NS;
+    let slices_ns = match arm.case.workload {
+        Workload::Read { .. } => slices * (group.slice_ns + 1_500_000),
+        // The lead-in has a batch too.
+        Workload::Overwrite { operations, .. } => {
+            (slices + 1) * (operations * WRITE_NS + SETTLE_NS)
+        }
+    };
+    WORKER_NS + lead_in_ns + slices_ns
+}
+
+/// Shows what happens while a plan is measured.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    plain: bool,
+    /// Estimated time of each group still to come, in nanoseconds, by name.
+    ahead: Vec<(String, u64)>,
+    /// Time that measuring took over its estimate, so far.
+    spent_ns: u64,
+    estimated_spent_ns: u64,
+    rounds: u32,
+    group: String,
+}
+
+impl Progress {
+    /// Progress of a plan; `quiet` shows nothing but trouble.
+    #[must_use]
+    pub fn new(plan: &Plan, quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (!quiet && terminal).then(|| {
+            let bar = ProgressBar::with_draw_target(
+                Some(1000),
+                ProgressDrawTarget::stderr_with_hz(5),
+            );
+            let style = ProgressStyle::with_template(
+                "{bar:24} {prefix} | {msg:.40}",
+            );
+            bar.set_style(
+                style
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("##-"),
+            );
+            bar
+        });
+        Self {
+            bar,
+            plain: !quiet && !terminal,
+            ahead: plan
+                .groups
+                .iter()
+                .map(|group| (group.name.clone(), group_ns(group)))
+                .collect(),
+            spent_ns: 0,
+            estimated_spent_ns: 0,
+            rounds: 0,
+            group: String::new(),
+        }
+    }
+
+    /// Shows one event.
+    pub fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Filling { group, stores } => {
+                let blobs = group.arms.first().map_or(0, |arm| arm.case.dataset.count);
+                self.say(&format!(
+                    "{}: filling {stores} stores with {blobs} blobs each",
+                    group.name
+                ));
+            }
+            Event::RoundBegins { group, round } => {
+                self.group.clone_from(&group.name);
+                self.rounds = group.rounds.max(round + 1);
+                self.draw(*round);
+            }
+            Event::Measuring { label } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message((*label).to_owned());
+                }
+            }
+            Event::RoundEnded { group, round, took } => {
+                self.note_round(group, *took);
+                if self.plain {
+                    self.line(&format!(
+                        "{}: round {} of {} took {}, {} left",
+                        group.name,
+                        round + 1,
+                        self.rounds,
+                        format_duration(took.as_nanos() as u64),
+                        format_duration(self.left_ns())
+                    ));
+                }
+                self.draw(round + 1);
+            }
+            Event::Trouble { message } => self.line(message),
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn note_round(&mut self, group: &Group, took: Duration) {
+        let estimated_ns = round_ns(group);
+        self.spent_ns += took.as_nanos() as u64;
+        self.estimated_spent_ns += estimated_ns;
+        if let Some((_, ahead_ns)) =
+            self.ahead.iter_mut().find(|(name, _)| *name == group.name)
+        {
+            *ahead_ns = ahead_ns.saturating_sub(estimated_ns);
+        }
+    }
+
+    /// Time left in nanoseconds: the estimate of what is ahead, put right by how far the rounds
+    /// so far were off theirs.
+    fn left_ns(&self) -> u64 {
+        let ahead_ns: u64 = self.ahead.iter().map(|(_, ahead_ns)| ahead_ns).sum();
+        if self.estimated_spent_ns == 0 {
+            return ahead_ns;
+        }
+        (ahead_ns as f64 * self.spent_ns as f64 / self.estimated_spent_ns as f64) as u64
+    }
+
+    fn draw(&self, round: u32) {
+        let Some(bar) = &self.bar else { return };
+        let left_ns = self.left_ns();
+        let whole_ns = (self.spent_ns + left_ns).max(1);
+        bar.set_position(1000 * self.spent_ns / whole_ns);
+        bar.set_prefix(format!(
+            "{} {}/{}, {} left",
+            self.group,
+            round,
+            self.rounds,
+            format_duration(left_ns / 1_000_000_000 * 1_000_000_000)
+        ));
+    }
+
+    fn say(&self, message: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(message.to_owned()),
+            None if self.plain => self.line(message),
+            None => {}
+        }
+    }
+
+    /// A line that stays.
+    fn line(&self, message: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(message),
+            // Standard error is all there is to complain to.
+            None => {
+                let _ = writeln!(std::io::stderr(), "{message}");
+            }
+        }
+    }
+}

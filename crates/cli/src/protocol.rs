@@ -1,0 +1,121 @@
+//! The protocol between orchestrator and worker: one JSON object a line, requests on the worker's
+//! standard input, responses on its standard output, strictly one response to one request.
+//!
+//! A worker does what it is told, one step at a time, and never decides what runs. It returns
+//! what it consumed; whether that is right is decided by the orchestrator, which has its own
+//! expectation.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sqlitmus_core::case::Case;
+use sqlitmus_core::latencies::Latencies;
+
+/// Version of the protocol; worker and orchestrator must have the same.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// What the orchestrator asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case")]
+pub enum Request {
+    /// Open the store and make everything that must not be made while the clock runs.
+    Prepare(Box<Preparation>),
+    /// Untimed operations of a trial: one pass over all keys, so that page tables and caches are
+    /// as in a process that has been running for a while.
+    LeadIn,
+    /// One timed slice, after some untimed operations.
+    Slice {
+        /// Generation of the content to write; ignored by reading workloads.
+        generation: u64,
+    },
+    /// Finish what the slice's commits have left for later, and have it written to the device.
+    Settle,
+    /// Read these keys, untimed, and end.
+    Finish {
+        /// Keys to digest.
+        verify: Vec<u64>,
+    },
+}
+
+/// What a worker needs for its trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// [`PROTOCOL_VERSION`] of the orchestrator.
+    pub protocol_version: u32,
+    /// What is measured.
+    pub case: Case,
+    /// Where the store is.
+    pub store: PathBuf,
+    /// Where in the common key order the trial starts, as a share of the whole.
+    pub key_offset: f64,
+    /// Seed of the common key order.
+    pub order_seed: u64,
+    /// Length of a reading slice in nanoseconds.
+    pub slice_ns: u64,
+    /// Length of the untimed operations before a reading slice, in nanoseconds.
+    pub slice_lead_in_ns: u64,
+    /// Processor core to stay on.
+    pub core: Option<usize>,
+}
+
+/// What the worker answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "response", rename_all = "kebab-case")]
+pub enum Response {
+    /// To [`Request::Prepare`].
+    Prepared {
+        /// [`PROTOCOL_VERSION`] of the worker.
+        protocol_version: u32,
+        /// What the live engine says is in force.
+        read_back: BTreeMap<String, String>,
+    },
+    /// To [`Request::LeadIn`].
+    LedIn(Span),
+    /// To [`Request::Slice`].
+    Sliced {
+        /// The untimed operations before it.
+        lead_in: Span,
+        /// The timed operations.
+        timed: Span,
+        /// Content bytes that the timed operations read or wrote.
+        content_bytes: u64,
+        /// Time of the timed operations in nanoseconds.
+        elapsed_ns: u64,
+    },
+    /// To [`Request::Settle`].
+    Settled {
+        /// Time it took, in nanoseconds.
+        elapsed_ns: u64,
+    },
+    /// To [`Request::Finish`].
+    Finished {
+        /// Digest of each key's content, in the order asked for.
+        digests: Vec<u64>,
+        /// Latencies of all timed operations.
+        latencies: Latencies,
+        /// What the timed slices used, by name with unit.
+        resources: BTreeMap<String, u64>,
+    },
+    /// To anything: the machine lacks what the case needs. The worker ends.
+    Unavailable {
+        /// What it lacks.
+        reason: String,
+    },
+    /// To anything: it went wrong. The worker ends.
+    Failed {
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// Operations on consecutive keys of the trial's walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Position in the key order of the first.
+    pub position: usize,
+    /// Number of operations.
+    pub operations: u64,
+    /// Sum of [`sqlitmus_core::dataset::consume`] over what was read; 0 for writes.
+    pub consumed: u64,
+}

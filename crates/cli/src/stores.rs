@@ -1,0 +1,446 @@
+//! Stores of a run: where each arm's store is, how much space it needs, filling and verifying it.
+//!
+//! Readers whose datasets and stored settings are the same share a store; every writing arm owns
+//! one. A store appears under its name only when it is complete, so that what a killed run leaves
+//! behind is never mistaken for one; a store that was being written when a run was killed carries
+//! a mark and is filled anew.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sqlitmus_core::case::{Case, fingerprint};
+use sqlitmus_core::dataset::{Dataset, SizeDistribution};
+use sqlitmus_core::plan::{Arm, Group, Plan};
+use sqlitmus_core::run::{Footprint, Outcome};
+use sqlitmus_engines::{Engine, EngineError};
+
+use crate::interruption;
+use crate::machine::ownership::{self, OwnershipError};
+use crate::orchestrator::expectation::ContentSums;
+
+/// Block that a file's last bytes are rounded up to, for estimates.
+const BLOCK_BYTES: u64 = 4096;
+
+/// Stores are filled by this many threads at once.
+const FILLING_THREADS: usize = 2;
+
+/// The stores of a run, under one directory.
+pub struct Stores {
+    directory: PathBuf,
+    sums: BTreeMap<String, ContentSums>,
+}
+
+/// What can go wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The engine refused.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A file operation outside any engine failed.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// The operation, as a verb.
+        doing: &'static str,
+        /// What it was done to.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// What is stored is not what was written.
+    #[error("{} differs: {reason}", path.display())]
+    Differs {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// The directory for stores cannot be made ours.
+    #[error(transparent)]
+    Ownership(#[from] OwnershipError),
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl StoreError {
+    /// The outcome of an arm whose store cannot be had; an error of the place itself (disk full)
+    /// ends the run instead.
+    ///
+    /// # Errors
+    /// The place gave out.
+    pub fn into_outcome(self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Engine(EngineError::Unavailable(reason)) => Ok(Outcome::Skipped(reason)),
+            Self::Engine(error) if !is_environment(&error) => {
+                Ok(Outcome::Failed(error.to_string()))
+            }
+            other => Err(other.into()),
+        }
+    }
+}
+
+fn is_environment(error: &EngineError) -> bool {
+    match error {
+        EngineError::Io { source, .. } => {
+            source.kind() == std::io::ErrorKind::StorageFull
+        }
+        EngineError::Sqlite { source, .. } => source.is_environment(),
+        _ => false,
+    }
+}
+
+/// Space that filling the stores of a plan will take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SpaceNeeded {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files and directories.
+    pub inodes: u64,
+    /// Blobs.
+    pub blobs: u64,
+}
+
+impl Stores {
+    /// Stores under a directory that exists and is ours.
+    #[must_use]
+    pub fn new(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            sums: BTreeMap::new(),
+        }
+    }
+
+    /// Where an arm's store is or will be.
+    #[must_use]
+    pub fn path(&self, group: &Group, arm: &Arm) -> PathBuf {
+        let case = &arm.case;
+        let dataset = &case.dataset;
+        let data = fingerprint(&format!(
+            "{} {:?} {} {}",
+            dataset.count, dataset.size, dataset.compressibility, dataset.seed
+        ));
+        let stored = engine(case).map(|engine| case.settings.stored(engine.settings()));
+        let stored = fingerprint(&stored.unwrap_or_default().to_string());
+        let owner = if group.writes() {
+            format!("-{}", arm.name)
+        } else {
+            String::new()
+        };
+        self.directory
+            .join(format!("{:08x}", data >> 32))
+            .join(format!("{}-{:08x}{owner}", case.engine, stored >> 32))
+    }
+
+    /// Whether what an arm reads can be checked against what was stored.
+    #[must_use]
+    pub fn keeps_content(&self, arm: &Arm) -> bool {
+        capabilities(&arm.case).is_some_and(|can| can.keeps_content)
+    }
+
+    /// Sums of the content of a dataset, made by [`Stores::fill`].
+    ///
+    /// # Panics
+    /// If no group with this dataset has been filled.
+    #[must_use]
+    pub fn sums(&self, dataset: &Dataset) -> &ContentSums {
+        &self.sums[&sums_key(dataset)]
+    }
+
+    /// What an arm keeps in memory while it is measured: which store, and how many bytes.
+    #[must_use]
+    pub fn memory(&self, group: &Group, arm: &Arm) -> (PathBuf, u64) {
+        let path = self.path(group, arm);
+        match capabilities(&arm.case) {
+            Some(can) if can.persistent => (path, disk_bytes(&arm.case.dataset)),
+            // Memory of its own; shared with nobody.
+            Some(can) if can.keeps_content => (
+                path.with_extension(&arm.name),
+                arm.case.dataset.total_bytes(),
+            ),
+            _ => (path, 0),
+        }
+    }
+
+    /// Number of stores of a group that have yet to be filled.
+    #[must_use]
+    pub fn missing(&self, group: &Group) -> usize {
+        self.to_fill(group).len()
+    }
+
+    /// Space that filling all missing stores of a plan takes, an upper estimate.
+    #[must_use]
+    pub fn space_needed(&self, plan: &Plan) -> SpaceNeeded {
+        let mut needed = SpaceNeeded::default();
+        for group in &plan.groups {
+            for (_, arm) in self.to_fill(group) {
+                let dataset = &arm.case.dataset;
+                needed.bytes += disk_bytes(dataset);
+                needed.blobs += dataset.count;
+                if arm.case.engine == "files" {
+                    needed.inodes += dataset.count + dataset.count / 100 + 2;
+                }
+            }
+        }
+        needed
+    }
+
+    /// Fills the missing stores of a group. Returns, for every arm, the footprint of its store
+    /// (`None` if it has none on disk) or why it cannot be had.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub fn fill(
+        &mut self,
+        group: &Group,
+    ) -> Result<BTreeMap<String, Result<Option<Footprint>, StoreError>>, StoreError> {
+        let missing: Vec<(PathBuf, &Arm)> = self.to_fill(group).into_iter().collect();
+        for parent in missing.iter().filter_map(|(path, _)| path.parent()) {
+            // One directory a dataset; what is in it is ours as a whole.
+            if !parent.exists() {
+                ownership::create_directory(parent, "stores of one dataset")?;
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let failures = Mutex::new(BTreeMap::new());
+        let fill_some = || {
+            while let Some((path, arm)) = missing.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                if let Err(error) = fill_one(path, &arm.case)
+                    && let Ok(mut failures) = failures.lock()
+                {
+                    failures.insert(path.clone(), error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..FILLING_THREADS {
+                scope.spawn(fill_some);
+            }
+        });
+        sync(&self.directory)?;
+        if !group.writes() {
+            for arm in &group.arms {
+                let dataset = &arm.case.dataset;
+                self.sums
+                    .entry(sums_key(dataset))
+                    .or_insert_with(|| ContentSums::new(dataset));
+            }
+        }
+        let mut failures = failures.into_inner().unwrap_or_default();
+        let mut results = BTreeMap::new();
+        for arm in &group.arms {
+            let path = self.path(group, arm);
+            let result = match failures.remove(&path) {
+                Some(error) => Err(error),
+                None => footprint(&path, &arm.case),
+            };
+            results.insert(arm.name.clone(), result);
+        }
+        Ok(results)
+    }
+
+    /// Marks the writing arms' stores as being written: if the mark is found by a later run,
+    /// this one was killed, and the store is filled anew.
+    ///
+    /// # Errors
+    /// A mark cannot be made.
+    pub fn mark_in_use(&self, group: &Group) -> Result<(), StoreError> {
+        for arm in &group.arms {
+            let mark = mark(&self.path(group, arm));
+            if is_persistent(&arm.case) {
+                std::fs::write(&mark, b"").map_err(|source| io("create", &mark, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the mark of an arm's store away.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn mark_unused(&self, group: &Group, arm: &Arm) -> Result<(), StoreError> {
+        let mark = mark(&self.path(group, arm));
+        match std::fs::remove_file(&mark) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io("remove", &mark, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads every blob of a written store and verifies it.
+    ///
+    /// # Errors
+    /// The first blob that is not some generation of what was written, or a wrong number of them.
+    pub fn verify(&self, group: &Group, arm: &Arm) -> Result<(), StoreError> {
+        let case = &arm.case;
+        let (Some(engine), true) = (engine(case), is_persistent(case)) else {
+            return Ok(());
+        };
+        let path = self.path(group, arm);
+        let mut session = engine.open(&path, &case.settings)?.session()?;
+        let mut scratch = Vec::new();
+        let mut wrong = None;
+        for key in 1..=case.dataset.count {
+            if interruption::requested() {
+                return Err(StoreError::Interrupted);
+            }
+            session.read(key, &mut |bytes| {
+                if case.dataset.verify(key, bytes, &mut scratch).is_none() {
+                    wrong.get_or_insert(key);
+                }
+            })?;
+        }
+        let mut keys = 0;
+        session.keys(&mut |_| keys += 1)?;
+        let reason = match wrong {
+            Some(key) => format!("blob {key} has other content than was written"),
+            None if keys != case.dataset.count => {
+                format!("{keys} blobs instead of {}", case.dataset.count)
+            }
+            None => return Ok(()),
+        };
+        Err(StoreError::Differs { path, reason })
+    }
+
+    /// Paths that are missing or marked, each with an arm that needs it.
+    fn to_fill<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
+        let mut stores = BTreeMap::new();
+        for arm in &group.arms {
+            let path = self.path(group, arm);
+            let complete = path.exists() && !mark(&path).exists();
+            if is_persistent(&arm.case) && !complete {
+                stores.insert(path, arm);
+            }
+        }
+        stores
+    }
+}
+
+fn engine(case: &Case) -> Option<&'static dyn Engine> {
+    sqlitmus_engines::find(&case.engine).ok()
+}
+
+fn capabilities(case: &Case) -> Option<sqlitmus_engines::Capabilities> {
+    Some(engine(case)?.capabilities(&case.settings))
+}
+
+fn is_persistent(case: &Case) -> bool {
+    capabilities(case).is_some_and(|can| can.persistent)
+}
+
+fn sums_key(dataset: &Dataset) -> String {
+    format!("{dataset:?}")
+}
+
+/// The mark of a store that is being written.
+fn mark(store: &Path) -> PathBuf {
+    with_suffix(store, ".in-use")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Upper estimate of the space that a dataset takes in any engine: every blob in blocks of its
+/// own, and a twentieth for structure.
+fn disk_bytes(dataset: &Dataset) -> u64 {
+    let blocks = |bytes: u64| bytes.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+    let content = match dataset.size {
+        SizeDistribution::Fixed(bytes) => dataset.count * blocks(u64::from(bytes)),
+        _ => (1..=dataset.count)
+            .map(|key| blocks(dataset.value_bytes(key) as u64))
+            .sum(),
+    };
+    content + content / 20
+}
+
+/// Fills one store under a provisional name, then gives it its own.
+fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
+    let Some(engine) = engine(case) else {
+        return Ok(());
+    };
+    let partial = with_suffix(path, ".partial");
+    for old in [&partial, path] {
+        remove(old)?;
+        for companion in engine.companions(old) {
+            remove(&companion)?;
+        }
+    }
+    let filled = (|| {
+        let store = engine.create(&partial, &case.settings)?;
+        store.load(&Interruptible(&case.dataset), &mut |_| {})
+    })();
+    if let Err(error) = filled {
+        remove(&partial)?;
+        for companion in engine.companions(&partial) {
+            remove(&companion)?;
+        }
+        if interruption::requested() {
+            return Err(StoreError::Interrupted);
+        }
+        return Err(error.into());
+    }
+    std::fs::rename(&partial, path).map_err(|source| io("rename", &partial, source))?;
+    remove(&mark(path))
+}
+
+/// Content that ends with an error when the user interrupts.
+struct Interruptible<'a>(&'a Dataset);
+
+impl sqlitmus_engines::Content for Interruptible<'_> {
+    fn count(&self) -> u64 {
+        self.0.count
+    }
+
+    fn fill(&self, key: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+        if interruption::requested() {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        self.0.fill(key, 0, buffer);
+        Ok(())
+    }
+}
+
+/// Removes a file or a directory tree, if it is there; a link is removed, not followed.
+fn remove(path: &Path) -> Result<(), StoreError> {
+    let removed = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+    };
+    removed.map_err(|source| io("remove", path, source))
+}
+
+fn footprint(path: &Path, case: &Case) -> Result<Option<Footprint>, StoreError> {
+    let Some(engine) = engine(case).filter(|_| is_persistent(case)) else {
+        return Ok(None);
+    };
+    let found = sqlitmus_engines::footprint::Footprint::of(path, &engine.companions(path))?;
+    Ok(Some(Footprint {
+        content_bytes: case.dataset.total_bytes(),
+        apparent_bytes: found.apparent_bytes,
+        allocated_bytes: found.total_allocated_bytes(),
+        files: found.files,
+        directories: found.directories,
+    }))
+}
+
+fn sync(directory: &Path) -> Result<(), StoreError> {
+    std::fs::File::open(directory)
+        .and_then(|directory| crate::machine::page_cache::sync_filesystem(&directory))
+        .map_err(|source| io("sync", directory, source))
+}
+
+fn io(doing: &'static str, path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,386 @@
+//! The worker: one trial in a process of its own. Opens the store, makes keys and content before
+//! the clock starts, runs the slices it is told to run, and reports what it consumed.
+//!
+//! It decides nothing: order, number and length of slices come from the orchestrator.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use sqlitmus_core::case::Workload;
+use sqlitmus_core::dataset::{Dataset, consume, digest};
+use sqlitmus_core::keys::KeyWalk;
+use sqlitmus_core::latencies::Latencies;
+use sqlitmus_engines::{EngineError, Session};
+
+use crate::machine::processor;
+use crate::machine::resources::ResourceSnapshot;
+use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
+
+/// Latencies are recorded up to this; longer ones count as this.
+const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
+
+/// Digits kept of a latency: two, which is within 1%, keep the histogram at some 30 kB, so that
+/// recording does not push the engine's data out of the processor's cache.
+const LATENCY_DIGITS: u8 = 2;
+
+/// The one resource that is a level, not a sum.
+const PEAK_MEMORY: &str = "peak_memory_bytes";
+
+/// Answers requests until there are no more; says whether all went well.
+pub fn serve(requests: &mut dyn BufRead, responses: &mut dyn Write) -> bool {
+    let mut worker = Worker::default();
+    let mut line = String::new();
+    loop {
+        line.clear();
+        match requests.read_line(&mut line) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+        let response = match serde_json::from_str(&line) {
+            Ok(request) => worker.answer(request),
+            Err(error) => Response::Failed {
+                reason: format!("not a request: {error}"),
+            },
+        };
+        if send(&response, responses).is_err() {
+            return false;
+        }
+        match response {
+            Response::Finished { .. } => return true,
+            Response::Unavailable { .. } | Response::Failed { .. } => return false,
+            _ => {}
+        }
+    }
+}
+
+fn send(response: &Response, responses: &mut dyn Write) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *responses, response)?;
+    responses.write_all(b"\n")?;
+    responses.flush()
+}
+
+/// A worker, apart from where its requests come from.
+#[derive(Default)]
+pub struct Worker {
+    trial: Option<Trial>,
+}
+
+impl Worker {
+    /// Does what a request asks for.
+    pub fn answer(&mut self, request: Request) -> Response {
+        let result = match (request, self.trial.as_mut()) {
+            (Request::Prepare(preparation), None) => {
+                Trial::prepare(*preparation).map(|(trial, response)| {
+                    self.trial = Some(trial);
+                    response
+                })
+            }
+            (Request::LeadIn, Some(trial)) => trial.lead_in(),
+            (Request::Slice { generation }, Some(trial)) => trial.slice(generation),
+            (Request::Settle, Some(trial)) => trial.settle(),
+            (Request::Finish { verify }, Some(trial)) => trial.finish(&verify),
+            (request, _) => {
+                return Response::Failed {
+                    reason: format!("out of order: {request:?}"),
+                };
+            }
+        };
+        result.unwrap_or_else(|error| match error {
+            EngineError::Unavailable(reason) => Response::Unavailable { reason },
+            other => Response::Failed {
+                reason: with_causes(&other),
+            },
+        })
+    }
+}
+
+/// An error with what caused it, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// A trial under way.
+struct Trial {
+    preparation: Preparation,
+    session: Box<dyn Session>,
+    walk: KeyWalk,
+    latencies: Histogram<u64>,
+    used: BTreeMap<String, u64>,
+    batch: Batch,
+}
+
+/// Content of the batch that is written next, made before the clock starts.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    entries: Vec<(u64, std::ops::Range<usize>)>,
+}
+
+impl Trial {
+    fn prepare(preparation: Preparation) -> Result<(Self, Response), EngineError> {
+        if preparation.protocol_version != PROTOCOL_VERSION {
+            return Err(EngineError::Unavailable(format!(
+                "worker speaks protocol {PROTOCOL_VERSION}, orchestrator {}",
+                preparation.protocol_version
+            )));
+        }
+        if let Some(core) = preparation.core {
+            // Unpinned is slower to settle, not wrong: the attempt is enough.
+            let _ = processor::pin_to_core(core);
+        }
+        let case = &preparation.case;
+        let engine = sqlitmus_engines::find(&case.engine)
+            .map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        let store = if engine.capabilities(&case.settings).persistent {
+            engine.open(&preparation.store, &case.settings)?
+        } else {
+            let store = engine.create(&preparation.store, &case.settings)?;
+            store.load(&case.dataset, &mut |_| {})?;
+            store
+        };
+        let mut session = store.session()?;
+        let read_back = session.read_back()?;
+        let count = case.dataset.count as u32;
+        let keys = case.workload.order().keys(count, preparation.order_seed);
+        let trial = Self {
+            walk: KeyWalk::new(keys, preparation.key_offset),
+            session,
+            latencies: new_histogram(),
+            used: BTreeMap::new(),
+            batch: Batch::default(),
+            preparation,
+        };
+        let response = Response::Prepared {
+            protocol_version: PROTOCOL_VERSION,
+            read_back,
+        };
+        Ok((trial, response))
+    }
+
+    fn lead_in(&mut self) -> Result<Response, EngineError> {
+        let operations = self.walk.len() as u64;
+        let span = self.read_untimed(|done| done < operations)?;
+        // A writing trial also makes its first touch here: journals are created and grown.
+        if let Workload::Overwrite { operations, .. } = self.preparation.case.workload {
+            self.batch
+                .fill(&self.preparation.case.dataset, &mut self.walk, operations, 0);
+            self.write_batch(None)?;
+            self.settle()?;
+        }
+        Ok(Response::LedIn(span))
+    }
+
+    fn slice(&mut self, generation: u64) -> Result<Response, EngineError> {
+        match self.preparation.case.workload {
+            Workload::Read { .. } => self.reading_slice(),
+            Workload::Overwrite { operations, .. } => {
+                self.writing_slice(operations, generation)
+            }
+        }
+    }
+
+    fn reading_slice(&mut self) -> Result<Response, EngineError> {
+        let lead_in_ns = Duration::from_nanos(self.preparation.slice_lead_in_ns);
+        let slice_ns = Duration::from_nanos(self.preparation.slice_ns);
+        let begin_lead_in = Instant::now();
+        let lead_in = self.read_untimed(|_| begin_lead_in.elapsed() < lead_in_ns)?;
+        let position = self.walk.position();
+        let mut operations = 0;
+        let mut consumed = 0u64;
+        let mut content_bytes = 0u64;
+        let before = ResourceSnapshot::now();
+        // One clock reading an operation: the end of one is the start of the next.
+        let start = Instant::now();
+        let mut previous = start;
+        let end = loop {
+            let key = self.walk.next_key();
+            self.session.read(key, &mut |bytes| {
+                consumed = consumed.wrapping_add(consume(bytes));
+                content_bytes += bytes.len() as u64;
+            })?;
+            let now = Instant::now();
+            self.latencies
+                .saturating_record((now - previous).as_nanos() as u64);
+            previous = now;
+            operations += 1;
+            if now - start >= slice_ns {
+                break now;
+            }
+        };
+        self.add_used(&before);
+        Ok(Response::Sliced {
+            lead_in,
+            timed: Span {
+                position,
+                operations,
+                consumed,
+            },
+            content_bytes,
+            elapsed_ns: (end - start).as_nanos() as u64,
+        })
+    }
+
+    fn writing_slice(
+        &mut self,
+        operations: u64,
+        generation: u64,
+    ) -> Result<Response, EngineError> {
+        let dataset = self.preparation.case.dataset.clone();
+        // Some untimed writes: the other arms have emptied the processor's caches.
+        let lead_in_operations = (operations / 50).clamp(1, 50);
+        let lead_in = Span {
+            position: self.walk.position(),
+            operations: lead_in_operations,
+            consumed: 0,
+        };
+        self.batch
+            .fill(&dataset, &mut self.walk, lead_in_operations, generation);
+        self.write_batch(None)?;
+        let timed = Span {
+            position: self.walk.position(),
+            operations,
+            consumed: 0,
+        };
+        self.batch
+            .fill(&dataset, &mut self.walk, operations, generation);
+        let before = ResourceSnapshot::now();
+        let mut latencies = std::mem::replace(&mut self.latencies, new_histogram());
+        let elapsed = self.write_batch(Some(&mut latencies));
+        self.latencies = latencies;
+        let elapsed_ns = elapsed?;
+        self.add_used(&before);
+        Ok(Response::Sliced {
+            lead_in,
+            timed,
+            content_bytes: self.batch.bytes.len() as u64,
+            elapsed_ns,
+        })
+    }
+
+    /// Writes the batch; returns nanoseconds from the start to the end of the commit. The latency
+    /// of an operation is that of its `put`; what the commit of the whole batch takes is in the
+    /// total alone.
+    fn write_batch(
+        &mut self,
+        mut latencies: Option<&mut Histogram<u64>>,
+    ) -> Result<u64, EngineError> {
+        let Some(writer) = self.session.writer() else {
+            return Err(EngineError::Unavailable(format!(
+                "engine {} does not write",
+                self.preparation.case.engine
+            )));
+        };
+        let start = Instant::now();
+        writer.begin()?;
+        let mut previous = Instant::now();
+        for (key, range) in &self.batch.entries {
+            writer.put(*key, &self.batch.bytes[range.clone()])?;
+            let now = Instant::now();
+            if let Some(latencies) = &mut latencies {
+                latencies.saturating_record((now - previous).as_nanos() as u64);
+            }
+            previous = now;
+        }
+        writer.commit()?;
+        Ok(start.elapsed().as_nanos() as u64)
+    }
+
+    fn settle(&mut self) -> Result<Response, EngineError> {
+        let start = Instant::now();
+        if let Some(writer) = self.session.writer() {
+            writer.settle()?;
+        }
+        sync_filesystem(&self.preparation.store)?;
+        Ok(Response::Settled {
+            elapsed_ns: start.elapsed().as_nanos() as u64,
+        })
+    }
+
+    fn finish(&mut self, verify: &[u64]) -> Result<Response, EngineError> {
+        let mut digests = Vec::with_capacity(verify.len());
+        for key in verify {
+            self.session
+                .read(*key, &mut |bytes| digests.push(digest(bytes)))?;
+        }
+        let latencies = self
+            .latencies
+            .iter_recorded()
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
+        Ok(Response::Finished {
+            digests,
+            latencies: Latencies(latencies.collect()),
+            resources: std::mem::take(&mut self.used),
+        })
+    }
+
+    /// Reads on in the walk while `more` says so, given the number of operations done.
+    fn read_untimed(&mut self, more: impl Fn(u64) -> bool) -> Result<Span, EngineError> {
+        let mut span = Span {
+            position: self.walk.position(),
+            operations: 0,
+            consumed: 0,
+        };
+        while more(span.operations) {
+            let key = self.walk.next_key();
+            self.session.read(key, &mut |bytes| {
+                span.consumed = span.consumed.wrapping_add(consume(bytes));
+            })?;
+            span.operations += 1;
+        }
+        Ok(span)
+    }
+
+    /// Adds what was used since a snapshot; what the kernel does not tell is left out.
+    fn add_used(&mut self, before: &ResourceSnapshot) {
+        for (name, used) in ResourceSnapshot::now().since(before).named() {
+            let sum = self.used.entry(name.to_owned()).or_default();
+            *sum = if name == PEAK_MEMORY { used.max(*sum) } else { *sum + used };
+        }
+    }
+}
+
+impl Batch {
+    /// Makes the content of the next `operations` keys of a walk.
+    fn fill(
+        &mut self,
+        dataset: &Dataset,
+        walk: &mut KeyWalk,
+        operations: u64,
+        generation: u64,
+    ) {
+        self.bytes.clear();
+        self.entries.clear();
+        for _ in 0..operations {
+            let key = walk.next_key();
+            let start = self.bytes.len();
+            self.bytes.resize(start + dataset.value_bytes(key), 0);
+            dataset.fill_slice(key, generation, &mut self.bytes[start..]);
+            self.entries.push((key, start..self.bytes.len()));
+        }
+    }
+}
+
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_LATENCY_NS, LATENCY_DIGITS)
+        .expect("constant bounds are valid")
+}
+
+/// Has the filesystem of a store write everything to its device.
+fn sync_filesystem(store: &std::path::Path) -> Result<(), EngineError> {
+    let Ok(file) = std::fs::File::open(store) else {
+        // A store that has no path (memory) has nothing to write.
+        return Ok(());
+    };
+    crate::machine::page_cache::sync_filesystem(&file)
+        .map_err(EngineError::io("sync the filesystem of", store))
+}

@@ -1,0 +1,210 @@
+//! The harness held against workers that hang, crash, print rubbish and lie: each is one failed
+//! arm with its reason, never a failed run and never a figure.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde_json::Value;
+
+const SUITE: &str = r#"
+name = "harness"
+about = "for tests"
+question = "Does the harness hold?"
+
+[[dataset]]
+name = "few"
+count = 50
+size = { uniform = [100, 900] }
+
+[[group]]
+name = "read"
+dataset = "few"
+workload = { kind = "read", order = "random" }
+cache = "warm"
+durability = "process-crash"
+baseline = "files"
+rounds = 2
+slices = 2
+slice_ms = 1
+
+[[group.arm]]
+name = "files"
+label = "files"
+engine = "files"
+
+[[group.arm]]
+name = "packfile"
+label = "one packed file"
+engine = "packfile"
+
+[[group]]
+name = "write"
+dataset = "few"
+workload = { kind = "overwrite", order = "random", operations = 10 }
+cache = "warm"
+durability = "process-crash"
+baseline = "write-files"
+rounds = 2
+slices = 2
+
+[[group.arm]]
+name = "write-files"
+label = "files"
+engine = "files"
+
+[[group.arm]]
+name = "write-packfile"
+label = "one packed file"
+engine = "packfile"
+"#;
+
+struct Harness {
+    place: tempfile::TempDir,
+}
+
+impl Harness {
+    fn new() -> Self {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(place.path().join("suite.toml"), SUITE).expect("suite written");
+        Self { place }
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Measures with a worker that misbehaves for one engine.
+    fn measure(&self, misbehaviour: &str) -> Output {
+        let program = Path::new(env!("CARGO_BIN_EXE_sqlitmus"));
+        let fixture: PathBuf = program
+            .parent()
+            .expect("a target directory")
+            .join("examples/fixture_worker");
+        assert!(fixture.exists(), "examples are built with the tests");
+        Command::new(program)
+            .args(["measure", "suite.toml", "--json", "--quiet"])
+            .args(["--worker-timeout", "2", "--worker-program"])
+            .arg(fixture)
+            .current_dir(self.path())
+            .env("FIXTURE_ENGINE", "packfile")
+            .env("FIXTURE_MISBEHAVIOUR", misbehaviour)
+            .output()
+            .expect("sqlitmus runs")
+    }
+}
+
+fn arm<'a>(result: &'a Value, name: &str) -> &'a Value {
+    result["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .flat_map(|group| group["arms"].as_array().expect("arms"))
+        .find(|arm| arm["name"] == name)
+        .unwrap_or_else(|| panic!("no arm {name} in {result}"))
+}
+
+/// The misbehaving arm failed for the given reason, the other was measured.
+fn assert_one_failed_arm(misbehaviour: &str, name: &str, reason: &str) {
+    let output = Harness::new().measure(misbehaviour);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{misbehaviour}: {stderr}");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let failed = arm(&result, name);
+    assert_eq!(failed["status"], "failed", "{misbehaviour}: {failed}");
+    let found = failed["reason"].as_str().expect("a reason");
+    assert!(found.contains(reason), "{misbehaviour}: {found}");
+    assert!(failed["operation_ns"].is_null(), "no figure for a failed arm");
+    let other = if name.starts_with("write") { "write-files" } else { "files" };
+    assert_eq!(arm(&result, other)["status"], "measured", "{misbehaviour}");
+}
+
+#[test]
+fn honest_workers_are_measured() {
+    let output = Harness::new().measure("");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for name in ["files", "packfile", "write-files", "write-packfile"] {
+        let arm = arm(&result, name);
+        assert_eq!(arm["status"], "measured", "{arm}");
+        assert!(arm["operation_ns"].as_f64().expect("a figure") > 0.0);
+    }
+}
+
+#[test]
+fn a_worker_that_hangs_is_killed_and_given_up_after_two_rounds() {
+    let start = Instant::now();
+    assert_one_failed_arm("hang", "packfile", "did not answer within 2 s");
+    // Two arms, two rounds, two seconds each: not one timeout a slice.
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_worker_that_crashes_fails_alone_and_its_last_words_are_kept() {
+    assert_one_failed_arm("crash", "packfile", "crashing as told");
+}
+
+#[test]
+fn a_worker_that_ends_without_a_word_fails_alone() {
+    assert_one_failed_arm("silence", "packfile", "the worker ended");
+}
+
+#[test]
+fn a_worker_that_prints_rubbish_fails_alone() {
+    assert_one_failed_arm("rubbish", "packfile", "rubbish");
+}
+
+#[test]
+fn a_worker_that_read_something_else_is_found_out() {
+    assert_one_failed_arm("wrong-sum", "packfile", "wrong content");
+}
+
+#[test]
+fn a_worker_that_skips_its_lead_in_is_found_out() {
+    assert_one_failed_arm("half-lead-in", "packfile", "lead-in");
+}
+
+#[test]
+fn a_worker_with_a_wrong_digest_is_found_out() {
+    assert_one_failed_arm("wrong-digest", "packfile", "verification");
+    assert_one_failed_arm("wrong-digest", "write-packfile", "verification");
+}
+
+#[test]
+fn a_worker_that_writes_less_is_found_out() {
+    assert_one_failed_arm("fewer-writes", "write-packfile", "whole batch");
+}
+
+#[test]
+fn a_worker_that_times_nothing_is_found_out() {
+    assert_one_failed_arm("no-time", "packfile", "timed nothing");
+}
+
+#[test]
+fn nothing_is_left_running_and_stores_are_used_again() {
+    let harness = Harness::new();
+    harness.measure("hang");
+    let stores = || {
+        let mut found = Vec::new();
+        let directory = harness.path().join(".sqlitmus/stores");
+        for entry in std::fs::read_dir(directory).expect("stores").flatten() {
+            if entry.path().is_dir() {
+                for store in std::fs::read_dir(entry.path()).expect("store").flatten() {
+                    let metadata = store.metadata().expect("metadata");
+                    found.push((store.path(), metadata.created().ok()));
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let of_readers = |stores: Vec<(PathBuf, _)>| -> Vec<(PathBuf, _)> {
+        let is_reader = |path: &Path| !path.to_string_lossy().contains("write");
+        stores.into_iter().filter(|(path, _)| is_reader(path)).collect()
+    };
+    let before = of_readers(stores());
+    assert!(!before.is_empty());
+    harness.measure("");
+    assert_eq!(of_readers(stores()), before);
+}

@@ -1,0 +1,392 @@
+//! Analysis: what follows from the samples of a run. For every arm its cost and latencies, for
+//! every chart its ratios with intervals and verdicts, for every claim a judgement. Reports only
+//! put into words and pictures what stands here.
+
+use std::collections::BTreeMap;
+
+use crate::claims::{ClaimResult, judge_claims};
+use crate::conclusion::conclude;
+use crate::latencies::Latencies;
+use crate::plan::{Arm, Group};
+use crate::run::{Footprint, Outcome, Run, Sample, Trial};
+use crate::statistics::{
+    DEFAULT_CONFIDENCE, PairedRound, RatioEstimate, compare, median, noise_floor, unpaired,
+};
+use crate::suite::{Chart, ChartKind};
+use crate::verdict::{DEFAULT_THRESHOLD, Verdict, judge};
+
+/// Which part of a sample's time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// To the last acknowledgement.
+    Acknowledged,
+    /// Including settling: checkpoint and writing back.
+    Settled,
+}
+
+/// Everything that follows from a run.
+#[derive(Debug, Clone)]
+pub struct Analysis {
+    /// By group, in the order of the plan.
+    pub groups: Vec<GroupAnalysis>,
+    /// By chart, in the order of the plan.
+    pub charts: Vec<ChartAnalysis>,
+    /// By claim, in the order of the plan.
+    pub claims: Vec<ClaimResult>,
+    /// Sentences that follow from the intervals.
+    pub conclusion: Vec<String>,
+}
+
+/// A group: its noise floor and its arms.
+#[derive(Debug, Clone)]
+pub struct GroupAnalysis {
+    /// Name of the group.
+    pub name: String,
+    /// Farther end of the interval of baseline against its repetition, as a share (0.02 is 2%);
+    /// `None` if it could not be measured.
+    pub noise_floor: Option<f64>,
+    /// Rounds in which at least one arm was measured.
+    pub rounds: u32,
+    /// Arms, in the order of the plan, the twin last.
+    pub arms: Vec<ArmAnalysis>,
+}
+
+/// One arm.
+#[derive(Debug, Clone)]
+pub struct ArmAnalysis {
+    /// Name.
+    pub name: String,
+    /// What the report calls it.
+    pub label: String,
+    /// Whether there are figures.
+    pub status: ArmStatus,
+    /// Nanoseconds of one operation: median over the rounds of the median over the slices.
+    pub operation_ns: Option<f64>,
+    /// The same including settling; `None` for reading arms.
+    pub settled_operation_ns: Option<f64>,
+    /// Content bytes in a second of acknowledged operations.
+    pub bytes_per_second: Option<f64>,
+    /// Latencies of all valid trials together.
+    pub latencies: Latencies,
+    /// Value of each round: nanoseconds of one operation, median over its slices.
+    pub round_values_ns: Vec<f64>,
+    /// Trials that were kept but do not count, with their reason.
+    pub left_out: Vec<String>,
+}
+
+/// Whether an arm has figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArmStatus {
+    /// It has.
+    Measured,
+    /// Every trial failed or was invalid; the last reason.
+    Failed(String),
+    /// The machine lacks what it needs.
+    Skipped(String),
+    /// The run ended before its turn came.
+    NotReached,
+}
+
+/// A chart with its rows.
+#[derive(Debug, Clone)]
+pub struct ChartAnalysis {
+    /// As the suite has it.
+    pub chart: Chart,
+    /// Noise floor of the group its arms are in.
+    pub noise_floor: Option<f64>,
+    /// One row an arm, in the chart's order.
+    pub rows: Vec<ChartRow>,
+}
+
+/// A row of a chart.
+#[derive(Debug, Clone)]
+pub struct ChartRow {
+    /// The arm.
+    pub arm: ArmAnalysis,
+    /// Comparison with each arm of [`Chart::versus`], in its order: reference time / arm time,
+    /// above 1 the arm is faster.
+    pub versus: Vec<Option<Compared>>,
+    /// The same to completion of what commits leave for later; empty for reading arms.
+    pub versus_settled: Vec<Option<Compared>>,
+    /// Space, for charts of space.
+    pub footprint: Option<Footprint>,
+    /// Published ratio and the machine it is from.
+    pub published: Option<(f64, String)>,
+}
+
+/// Two arms as a ratio.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// Reference time / arm time with its interval.
+    pub estimate: RatioEstimate,
+    /// What follows from it.
+    pub verdict: Verdict,
+}
+
+/// Analyses a run; nothing is measured, nothing is rounded.
+#[must_use]
+pub fn analyse(run: &Run) -> Analysis {
+    let figures = Figures::new(run);
+    let groups: Vec<GroupAnalysis> = run
+        .plan
+        .groups
+        .iter()
+        .map(|group| figures.group(group))
+        .collect();
+    let charts = run
+        .plan
+        .charts
+        .iter()
+        .map(|chart| figures.chart(chart, &groups))
+        .collect();
+    Analysis {
+        claims: judge_claims(&run.plan.claims, &figures),
+        conclusion: conclude(&run.plan.conclusion, &figures),
+        groups,
+        charts,
+    }
+}
+
+/// The samples of a run, ordered so that arms can be compared.
+pub struct Figures<'a> {
+    run: &'a Run,
+    /// Trials by arm.
+    trials: BTreeMap<&'a str, Vec<&'a Trial>>,
+}
+
+impl<'a> Figures<'a> {
+    /// Orders the trials of a run.
+    #[must_use]
+    pub fn new(run: &'a Run) -> Self {
+        let mut trials: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+        for trial in &run.trials {
+            trials.entry(&trial.arm).or_default().push(trial);
+        }
+        Self { run, trials }
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &'a Run {
+        self.run
+    }
+
+    fn valid(&self, arm: &str) -> impl Iterator<Item = &'a Trial> {
+        let trials = self.trials.get(arm).cloned().unwrap_or_default();
+        trials
+            .into_iter()
+            .filter(|trial| trial.outcome == Outcome::Valid && !trial.samples.is_empty())
+    }
+
+    /// Whether an arm has figures, and why not.
+    #[must_use]
+    pub fn status(&self, arm: &str) -> ArmStatus {
+        if self.valid(arm).next().is_some() {
+            return ArmStatus::Measured;
+        }
+        let last = self.trials.get(arm).and_then(|trials| trials.last());
+        match last.map(|trial| &trial.outcome) {
+            None => ArmStatus::NotReached,
+            Some(Outcome::Skipped(reason)) => ArmStatus::Skipped(reason.clone()),
+            Some(Outcome::Failed(reason) | Outcome::Invalid(reason)) => {
+                ArmStatus::Failed(reason.clone())
+            }
+            Some(Outcome::Valid) => ArmStatus::Failed("no slices".to_owned()),
+        }
+    }
+
+    /// Nanoseconds of one operation in each round, median over the round's slices.
+    #[must_use]
+    pub fn round_values(&self, arm: &str, cost: Cost) -> Vec<f64> {
+        let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for trial in self.valid(arm) {
+            let values = trial.samples.iter().map(|sample| cost.of(sample));
+            rounds.entry(trial.round).or_default().extend(values);
+        }
+        rounds
+            .into_values()
+            .filter_map(|values| median(&values))
+            .collect()
+    }
+
+    /// Cost of `reference` divided by cost of `arm`: paired by turn where both were measured in
+    /// turns, else from the values of their rounds.
+    #[must_use]
+    pub fn ratio(&self, reference: &str, arm: &str, cost: Cost) -> Option<RatioEstimate> {
+        let paired = self.paired_rounds(reference, arm, cost);
+        if paired.is_empty() {
+            let reference = self.round_values(reference, cost);
+            return unpaired(
+                &reference,
+                &self.round_values(arm, cost),
+                DEFAULT_CONFIDENCE,
+            )
+            .ok();
+        }
+        compare(&paired, DEFAULT_CONFIDENCE).ok()
+    }
+
+    fn paired_rounds(&self, reference: &str, arm: &str, cost: Cost) -> Vec<PairedRound> {
+        let mut arms: BTreeMap<(u32, u32), &Trial> = BTreeMap::new();
+        for trial in self.valid(arm) {
+            arms.insert((trial.round, trial.set), trial);
+        }
+        let mut rounds: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        // In the order of the rounds: pairs of slices that had the same turn of the same set.
+        for reference in self.valid(reference) {
+            let Some(arm) = arms.get(&(reference.round, reference.set)) else {
+                continue;
+            };
+            let of_arm: BTreeMap<u32, f64> = arm
+                .samples
+                .iter()
+                .map(|sample| (sample.turn, cost.of(sample)))
+                .collect();
+            let slices = rounds.entry(reference.round).or_default();
+            for sample in &reference.samples {
+                if let Some(arm) = of_arm.get(&sample.turn) {
+                    slices.push((cost.of(sample), *arm));
+                }
+            }
+        }
+        rounds
+            .into_values()
+            .filter(|slices| !slices.is_empty())
+            .map(|slices| PairedRound { slices })
+            .collect()
+    }
+
+    /// Noise floor of the group an arm is in, as a share; see [`GroupAnalysis::noise_floor`].
+    #[must_use]
+    pub fn noise_floor_of(&self, arm: &str) -> Option<f64> {
+        let (group, _) = self.run.plan.arm(arm)?;
+        self.noise_floor(group)
+    }
+
+    fn noise_floor(&self, group: &Group) -> Option<f64> {
+        let twin = self.ratio(&group.baseline, &group.twin(), Cost::Acknowledged)?;
+        noise_floor(&twin)
+    }
+
+    fn group(&self, group: &Group) -> GroupAnalysis {
+        let rounds: std::collections::BTreeSet<u32> = group
+            .arms
+            .iter()
+            .flat_map(|arm| self.valid(&arm.name).map(|trial| trial.round))
+            .collect();
+        GroupAnalysis {
+            name: group.name.clone(),
+            noise_floor: self.noise_floor(group),
+            rounds: rounds.len() as u32,
+            arms: group.arms.iter().map(|arm| self.arm(arm)).collect(),
+        }
+    }
+
+    fn arm(&self, arm: &Arm) -> ArmAnalysis {
+        let round_values_ns = self.round_values(&arm.name, Cost::Acknowledged);
+        let settles = arm.case.workload.writes();
+        let settled = self.round_values(&arm.name, Cost::Settled);
+        let samples = || self.valid(&arm.name).flat_map(|trial| &trial.samples);
+        let bytes: u64 = samples().map(|sample| sample.content_bytes).sum();
+        let elapsed_ns: u64 = samples().map(|sample| sample.elapsed_ns).sum();
+        let left_out = self.trials.get(arm.name.as_str()).into_iter().flatten();
+        ArmAnalysis {
+            name: arm.name.clone(),
+            label: arm.label.clone(),
+            status: self.status(&arm.name),
+            operation_ns: median(&round_values_ns),
+            settled_operation_ns: settles.then(|| median(&settled)).flatten(),
+            bytes_per_second: (elapsed_ns > 0).then(|| bytes as f64 * 1e9 / elapsed_ns as f64),
+            latencies: Latencies::merged(self.valid(&arm.name).map(|trial| &trial.latencies)),
+            left_out: left_out
+                .filter_map(|trial| match &trial.outcome {
+                    Outcome::Valid => None,
+                    Outcome::Invalid(reason)
+                    | Outcome::Failed(reason)
+                    | Outcome::Skipped(reason) => {
+                        Some(format!("round {}: {reason}", trial.round + 1))
+                    }
+                })
+                .collect(),
+            round_values_ns,
+        }
+    }
+
+    fn chart(&self, chart: &Chart, groups: &[GroupAnalysis]) -> ChartAnalysis {
+        let group_of = |name: &str| {
+            groups
+                .iter()
+                .find(|group| group.arms.iter().any(|arm| arm.name == name))
+        };
+        let noise_floor = chart
+            .arms
+            .first()
+            .and_then(|name| group_of(name))
+            .and_then(|group| group.noise_floor);
+        let rows = chart.arms.iter().filter_map(|name| {
+            let group = group_of(name)?;
+            let arm = group.arms.iter().find(|arm| arm.name == *name)?;
+            Some(self.row(chart, arm, noise_floor))
+        });
+        ChartAnalysis {
+            rows: rows.collect(),
+            chart: chart.clone(),
+            noise_floor,
+        }
+    }
+
+    fn row(&self, chart: &Chart, arm: &ArmAnalysis, noise_floor: Option<f64>) -> ChartRow {
+        let versus = |cost: Cost| -> Vec<Option<Compared>> {
+            let references = chart.versus.iter();
+            references
+                .map(|versus| self.compared(&versus.arm, &arm.name, cost, noise_floor))
+                .collect()
+        };
+        let timed = chart.shows == ChartKind::Time;
+        let settles = arm.settled_operation_ns.is_some();
+        ChartRow {
+            versus: if timed {
+                versus(Cost::Acknowledged)
+            } else {
+                Vec::new()
+            },
+            versus_settled: if timed && settles {
+                versus(Cost::Settled)
+            } else {
+                Vec::new()
+            },
+            footprint: self.run.footprints.get(&arm.name).copied(),
+            published: chart
+                .published
+                .iter()
+                .find(|published| published.arm == arm.name)
+                .map(|published| (published.ratio, published.machine.clone())),
+            arm: arm.clone(),
+        }
+    }
+
+    /// Two arms with their verdict; an arm is not compared with itself.
+    fn compared(
+        &self,
+        reference: &str,
+        arm: &str,
+        cost: Cost,
+        noise_floor: Option<f64>,
+    ) -> Option<Compared> {
+        if reference == arm {
+            return None;
+        }
+        let estimate = self.ratio(reference, arm, cost)?;
+        let verdict = judge(&estimate, noise_floor, DEFAULT_THRESHOLD);
+        Some(Compared { estimate, verdict })
+    }
+}
+
+impl Cost {
+    fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Self::Acknowledged => sample.operation_ns(),
+            Self::Settled => sample.settled_operation_ns(),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The pure part of sqlitmus: what is measured (suites, cases, datasets, key orders), in which
+//! order (schedule), and what follows from it (statistics, verdicts, claims). Nothing here reads
+//! a clock, a file or the environment, so all of it can be tested with worked values.
+
+pub mod analysis;
+pub mod case;
+pub mod claims;
+pub mod conclusion;
+pub mod dataset;
+pub mod keys;
+pub mod latencies;
+pub mod names;
+pub mod plan;
+pub mod run;
+pub mod schedule;
+pub mod settings;
+pub mod statistics;
+pub mod suite;
+pub mod units;
+pub mod verdict;

@@ -1,0 +1,351 @@
+//! Plans: a suite made concrete at one scale and with one seed. Every name is checked, every
+//! setting resolved, and nothing is left to decide while measuring.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Case, Durability, Workload};
+use crate::dataset::{Dataset, mix};
+use crate::names::nearest;
+use crate::settings::{SettingSpecification, Settings, SettingsError};
+use crate::suite::{Chart, Claim, Suite, SuiteArm, SuiteError, SuiteGroup};
+
+/// Appended to the baseline's name for its repetition.
+pub const TWIN_SUFFIX: &str = "~twin";
+
+/// What a plan needs to know about an engine.
+pub trait Catalogue {
+    /// Names of all engines.
+    fn names(&self) -> Vec<&'static str>;
+    /// Settings of an engine, or `None` if there is no such engine.
+    fn specifications(&self, engine: &str) -> Option<&'static [SettingSpecification]>;
+    /// Whether resolved settings make sense together.
+    ///
+    /// # Errors
+    /// Says which do not.
+    fn check(&self, engine: &str, settings: &Settings) -> Result<(), SettingsError>;
+    /// What a committed write survives with these settings.
+    fn durability(&self, engine: &str, settings: &Settings) -> Durability;
+}
+
+/// A suite, made concrete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the suite.
+    pub suite: String,
+    /// The question that heads the report.
+    pub question: String,
+    /// Name of the scale.
+    pub scale: String,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Groups, in the order they are measured.
+    pub groups: Vec<Group>,
+    /// What the report draws.
+    pub charts: Vec<Chart>,
+    /// Sentences to judge.
+    pub claims: Vec<Claim>,
+    /// Sentences of the conclusion.
+    pub conclusion: Vec<String>,
+}
+
+/// Arms that are measured together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Name.
+    pub name: String,
+    /// Name of the arm that all are compared with.
+    pub baseline: String,
+    /// Number of rounds.
+    pub rounds: u32,
+    /// Slices of every arm in a round.
+    pub slices: u32,
+    /// Length of a reading slice in nanoseconds.
+    pub slice_ns: u64,
+    /// The arms; the baseline's twin is among them.
+    pub arms: Vec<Arm>,
+}
+
+/// One arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Name; unique in the plan.
+    pub name: String,
+    /// What the report calls it.
+    pub label: String,
+    /// What is measured.
+    pub case: Case,
+}
+
+impl Arm {
+    /// Whether this is the repetition of a baseline.
+    #[must_use]
+    pub fn is_twin(&self) -> bool {
+        self.name.ends_with(TWIN_SUFFIX)
+    }
+}
+
+impl Plan {
+    /// Makes a suite concrete.
+    ///
+    /// # Errors
+    /// The first name, number or setting that cannot be, with a hint.
+    pub fn resolve(
+        suite: &Suite,
+        scale: &str,
+        seed: u64,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, SuiteError> {
+        let resolver = Resolver {
+            suite,
+            scale,
+            seed,
+            catalogue,
+        };
+        resolver.check_scale()?;
+        let groups = suite
+            .group
+            .iter()
+            .map(|group| resolver.group(group))
+            .collect::<Result<Vec<_>, _>>()?;
+        let plan = Self {
+            suite: suite.name.clone(),
+            question: suite.question.clone(),
+            scale: scale.to_owned(),
+            seed,
+            groups,
+            charts: suite.chart.clone(),
+            claims: suite.claim.clone(),
+            conclusion: suite.conclusion.clone(),
+        };
+        resolver.check_references(&plan)?;
+        Ok(plan)
+    }
+
+    /// All arms, with the group they are in.
+    pub fn arms(&self) -> impl Iterator<Item = (&Group, &Arm)> {
+        self.groups
+            .iter()
+            .flat_map(|group| group.arms.iter().map(move |arm| (group, arm)))
+    }
+
+    /// An arm by its name, with its group.
+    #[must_use]
+    pub fn arm(&self, name: &str) -> Option<(&Group, &Arm)> {
+        self.arms().find(|(_, arm)| arm.name == name)
+    }
+}
+
+impl Group {
+    /// Whether its arms change their stores.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.arms.iter().any(|arm| arm.case.workload.writes())
+    }
+
+    /// Name of the baseline's repetition.
+    #[must_use]
+    pub fn twin(&self) -> String {
+        format!("{}{TWIN_SUFFIX}", self.baseline)
+    }
+}
+
+struct Resolver<'a> {
+    suite: &'a Suite,
+    scale: &'a str,
+    seed: u64,
+    catalogue: &'a dyn Catalogue,
+}
+
+impl Resolver<'_> {
+    fn error(&self, problem: String, hint: String) -> SuiteError {
+        SuiteError {
+            suite: self.suite.name.clone(),
+            problem,
+            hint,
+        }
+    }
+
+    fn no_such<'n>(
+        &self,
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> SuiteError {
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        self.error(format!("there is no {what} `{name}`"), hint)
+    }
+
+    fn check_scale(&self) -> Result<(), SuiteError> {
+        let scales = self.suite.scales();
+        if scales.contains(&self.scale) {
+            return Ok(());
+        }
+        Err(self.no_such("scale", self.scale, scales))
+    }
+
+    fn group(&self, group: &SuiteGroup) -> Result<Group, SuiteError> {
+        let number = |what: &str, scaled: &crate::suite::Scaled| {
+            scaled
+                .at(self.scale)
+                .filter(|number| (1..=100_000).contains(number))
+                .map(|number| number as u32)
+                .ok_or_else(|| {
+                    let problem = format!("group `{}`: {what} is missing or 0", group.name);
+                    self.error(problem, "it is a number from 1 to 100000".to_owned())
+                })
+        };
+        let dataset = self.dataset(&group.dataset)?;
+        let mut arms = Vec::new();
+        for arm in &group.arm {
+            arms.push(self.arm(group, arm, &dataset)?);
+        }
+        let Some(baseline) = arms.iter().find(|arm| arm.name == group.baseline) else {
+            let names = group.arm.iter().map(|arm| arm.name.as_str());
+            return Err(self.no_such("arm", &group.baseline, names));
+        };
+        let twin = Arm {
+            name: format!("{}{TWIN_SUFFIX}", baseline.name),
+            label: format!("{}, again", baseline.label),
+            case: baseline.case.clone(),
+        };
+        arms.push(twin);
+        Ok(Group {
+            name: group.name.clone(),
+            baseline: group.baseline.clone(),
+            rounds: number("rounds", &group.rounds)?,
+            slices: number("slices", &group.slices)?,
+            slice_ns: group.slice_ms.clamp(1, 60_000) * 1_000_000,
+            arms,
+        })
+    }
+
+    fn dataset(&self, name: &str) -> Result<Dataset, SuiteError> {
+        let names = || self.suite.dataset.iter().map(|known| known.name.as_str());
+        let found = self.suite.dataset.iter().find(|known| known.name == name);
+        let Some(found) = found else {
+            return Err(self.no_such("dataset", name, names()));
+        };
+        let dataset = Dataset {
+            count: found.count.at(self.scale).unwrap_or(0),
+            size: found.size.clone(),
+            compressibility: found.compressibility,
+            seed: mix(self.seed),
+        };
+        match dataset.validate() {
+            Ok(()) => Ok(dataset),
+            Err(error) => Err(self.error(format!("dataset `{name}`: {error}"), String::new())),
+        }
+    }
+
+    fn arm(
+        &self,
+        group: &SuiteGroup,
+        arm: &SuiteArm,
+        dataset: &Dataset,
+    ) -> Result<Arm, SuiteError> {
+        let Some(specifications) = self.catalogue.specifications(&arm.engine) else {
+            return Err(self.no_such("engine", &arm.engine, self.catalogue.names()));
+        };
+        let in_arm = |error: SettingsError| {
+            let problem = format!("arm `{}`: {error}", arm.name);
+            self.error(problem, error.hint().to_owned())
+        };
+        let settings = given_settings(arm)
+            .resolve(&arm.engine, specifications)
+            .map_err(in_arm)?;
+        self.catalogue
+            .check(&arm.engine, &settings)
+            .map_err(in_arm)?;
+        let durability = arm.durability.unwrap_or(group.durability);
+        let promised = self.catalogue.durability(&arm.engine, &settings);
+        let workload = self.workload(group, arm, dataset)?;
+        if workload.writes() && promised < durability {
+            let problem = format!(
+                "arm `{}` is to survive {durability}, but its settings promise {promised}",
+                arm.name
+            );
+            return Err(self.error(problem, "set `durability` of the arm".to_owned()));
+        }
+        Ok(Arm {
+            name: arm.name.clone(),
+            label: arm.label.clone(),
+            case: Case {
+                workload,
+                dataset: dataset.clone(),
+                engine: arm.engine.clone(),
+                settings,
+                durability,
+                cache: group.cache,
+            },
+        })
+    }
+
+    fn workload(
+        &self,
+        group: &SuiteGroup,
+        arm: &SuiteArm,
+        dataset: &Dataset,
+    ) -> Result<Workload, SuiteError> {
+        let workload = group.workload.at(self.scale, arm.operations.as_ref());
+        let possible = |operations: u64| (1..=dataset.count).contains(&operations);
+        match workload {
+            Some(Workload::Overwrite { operations, .. }) if !possible(operations) => {
+                let problem = format!(
+                    "arm `{}`: a batch of {operations} overwrites of {} blobs",
+                    arm.name, dataset.count
+                );
+                let hint = "a batch overwrites every blob once at the most".to_owned();
+                Err(self.error(problem, hint))
+            }
+            Some(workload) => Ok(workload),
+            None => {
+                let problem = format!("arm `{}`: operations are missing", arm.name);
+                Err(self.error(problem, String::new()))
+            }
+        }
+    }
+
+    /// Checks that names are unique and that charts and claims name arms that exist.
+    fn check_references(&self, plan: &Plan) -> Result<(), SuiteError> {
+        let mut names = BTreeSet::new();
+        for (_, arm) in plan.arms() {
+            if !names.insert(arm.name.as_str()) {
+                let problem = format!("two arms are called `{}`", arm.name);
+                return Err(self.error(problem, "names are unique in a suite".to_owned()));
+            }
+        }
+        let of_charts = plan.charts.iter().flat_map(|chart| {
+            let versus = chart.versus.iter().map(|versus| &versus.arm);
+            let published = chart.published.iter().map(|published| &published.arm);
+            chart.arms.iter().chain(versus).chain(published)
+        });
+        let of_claims = plan
+            .claims
+            .iter()
+            .flat_map(|claim| [&claim.numerator, &claim.denominator]);
+        for name in of_charts.chain(of_claims) {
+            if !names.contains(name.as_str()) {
+                return Err(self.no_such("arm", name, names.iter().copied()));
+            }
+        }
+        crate::conclusion::check(plan).map_err(|problem| self.error(problem, String::new()))
+    }
+}
+
+/// The settings of an arm as text, whatever kind of value the file has.
+fn given_settings(arm: &SuiteArm) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in &arm.settings {
+        match value {
+            toml::Value::String(text) => settings.set(name, text),
+            other => settings.set(name, &other.to_string()),
+        }
+    }
+    settings
+}

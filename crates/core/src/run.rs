@@ -1,0 +1,138 @@
+//! Runs: one execution of a suite on one machine, with every trial and every sample. This is what
+//! a run file keeps and what a report is made of; both live elsewhere.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::latencies::Latencies;
+use crate::plan::Plan;
+
+/// One execution of a suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What stands at the head of the run.
+    pub head: RunHead,
+    /// What was to be measured.
+    pub plan: Plan,
+    /// The machine, as pairs of name and value.
+    pub environment: Vec<(String, String)>,
+    /// Every trial, in the order they ended.
+    pub trials: Vec<Trial>,
+    /// Space taken by each store right after it was filled, by name of the arm.
+    pub footprints: BTreeMap<String, Footprint>,
+}
+
+/// What identifies a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunHead {
+    /// Identity, unique in practice: time and a random part.
+    pub id: String,
+    /// Version of sqlitmus that measured.
+    pub sqlitmus_version: String,
+    /// When it began, RFC 3339, UTC.
+    pub started_utc: String,
+    /// When it ended, likewise; `None` while it is being measured or if it was killed.
+    pub finished_utc: Option<String>,
+    /// How far it came.
+    pub state: RunState,
+    /// The command line, for repeating it.
+    pub command_line: String,
+    /// Directory the stores were in.
+    pub place: String,
+}
+
+/// How far a run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Being measured, or killed while it was.
+    Started,
+    /// Stopped by the user.
+    Interrupted,
+    /// All rounds ended.
+    Complete,
+}
+
+/// One case run once, in a process of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Name of the arm.
+    pub arm: String,
+    /// Round, from 0.
+    pub round: u32,
+    /// Which of the round's sets of live arms it was measured in, from 0; there is one set unless
+    /// the stores do not fit into memory together. Slices are paired within a set.
+    pub set: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the live engine said is in force.
+    pub read_back: BTreeMap<String, String>,
+    /// What the timed slices used, by name with unit, such as `user_cpu_ns`; summed over the
+    /// trial.
+    pub resources: BTreeMap<String, u64>,
+    /// Latencies of the timed operations.
+    pub latencies: Latencies,
+    /// The timed slices, in order.
+    pub samples: Vec<Sample>,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
+pub enum Outcome {
+    /// As planned: it counts.
+    Valid,
+    /// Measured, but not in the state it is labelled with; kept, not counted.
+    Invalid(String),
+    /// Crashed, hung, lied or refused.
+    Failed(String),
+    /// Something the machine lacks.
+    Skipped(String),
+}
+
+/// What one slice returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Turn in the round, from 0. Slices of the same turn are compared.
+    pub turn: u32,
+    /// Place in the order of its turn, from 0.
+    pub place: u32,
+    /// Operations done.
+    pub operations: u64,
+    /// Bytes of content read or written.
+    pub content_bytes: u64,
+    /// Time from the start to the last acknowledgement, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Time that settling took afterwards, in nanoseconds; `None` for reading slices.
+    pub settle_ns: Option<u64>,
+}
+
+impl Sample {
+    /// Nanoseconds of one operation, to acknowledgement.
+    #[must_use]
+    pub fn operation_ns(&self) -> f64 {
+        self.elapsed_ns as f64 / self.operations as f64
+    }
+
+    /// Nanoseconds of one operation including settling.
+    #[must_use]
+    pub fn settled_operation_ns(&self) -> f64 {
+        (self.elapsed_ns + self.settle_ns.unwrap_or(0)) as f64 / self.operations as f64
+    }
+}
+
+/// Space that a store takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footprint {
+    /// Bytes of the content stored.
+    pub content_bytes: u64,
+    /// Sum of the files' sizes.
+    pub apparent_bytes: u64,
+    /// Sum of the blocks allocated to files and directories, in bytes.
+    pub allocated_bytes: u64,
+    /// Number of files.
+    pub files: u64,
+    /// Number of directories.
+    pub directories: u64,
+}

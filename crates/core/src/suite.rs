@@ -1,0 +1,329 @@
+//! Suites: what is measured, as data. A suite is a TOML file that spells out datasets, groups of
+//! arms with their baseline, the charts to draw, the published figures to set beside ours, and
+//! the claims to judge. This file says what may stand in one; [`crate::plan`] makes it concrete.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::{CacheState, Durability, Workload};
+use crate::dataset::SizeDistribution;
+
+/// A suite as it stands in its file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Name on the command line.
+    pub name: String,
+    /// One line for `sqlitmus list`.
+    pub about: String,
+    /// The question that heads the report.
+    pub question: String,
+    /// What the blobs are.
+    pub dataset: Vec<SuiteDataset>,
+    /// Arms that are measured together.
+    pub group: Vec<SuiteGroup>,
+    /// What the report draws.
+    #[serde(default)]
+    pub chart: Vec<Chart>,
+    /// Sentences to judge.
+    #[serde(default)]
+    pub claim: Vec<Claim>,
+    /// Sentences of the conclusion, with `{...}` where figures go: see
+    /// [`crate::conclusion`].
+    #[serde(default)]
+    pub conclusion: Vec<String>,
+}
+
+/// A number that may differ by scale: either one number for all, or a table with `default` and
+/// any other names, such as `full`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Scaled {
+    /// The same at every scale.
+    Same(u64),
+    /// By name of the scale; a scale that is not named takes `default`.
+    ByScale(BTreeMap<String, u64>),
+}
+
+impl Scaled {
+    /// The number at a scale, if there is one.
+    #[must_use]
+    pub fn at(&self, scale: &str) -> Option<u64> {
+        match self {
+            Self::Same(number) => Some(*number),
+            Self::ByScale(numbers) => numbers
+                .get(scale)
+                .or_else(|| numbers.get("default"))
+                .copied(),
+        }
+    }
+
+    fn scales(&self) -> impl Iterator<Item = &str> {
+        let numbers = match self {
+            Self::Same(_) => None,
+            Self::ByScale(numbers) => Some(numbers),
+        };
+        numbers
+            .into_iter()
+            .flat_map(|numbers| numbers.keys().map(String::as_str))
+    }
+}
+
+/// A dataset of a suite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteDataset {
+    /// Name that groups refer to.
+    pub name: String,
+    /// Number of blobs.
+    pub count: Scaled,
+    /// Their sizes.
+    pub size: SizeDistribution,
+    /// Share of the bytes that a compressor can remove.
+    #[serde(default)]
+    pub compressibility: f64,
+}
+
+/// Arms that are measured together, slice by slice in turns.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteGroup {
+    /// Name; unique in the suite.
+    pub name: String,
+    /// Name of the dataset.
+    pub dataset: String,
+    /// What every arm does.
+    pub workload: SuiteWorkload,
+    /// Cache state at the start of every timed operation.
+    pub cache: CacheState,
+    /// What a committed write survives, unless an arm says otherwise.
+    pub durability: Durability,
+    /// Arm that all are compared with, and that stands twice in every round.
+    pub baseline: String,
+    /// Rounds: fresh processes for every arm.
+    pub rounds: Scaled,
+    /// Slices of every arm in a round.
+    pub slices: Scaled,
+    /// Length of a reading slice in milliseconds. A writing slice is one batch.
+    #[serde(default = "default_slice_ms")]
+    pub slice_ms: u64,
+    /// The arms.
+    pub arm: Vec<SuiteArm>,
+}
+
+fn default_slice_ms() -> u64 {
+    10
+}
+
+/// A workload whose numbers may differ by scale.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SuiteWorkload {
+    /// As [`Workload::Read`].
+    Read {
+        /// Order of the keys.
+        order: crate::keys::KeyOrder,
+    },
+    /// As [`Workload::Overwrite`].
+    Overwrite {
+        /// Order of the keys.
+        order: crate::keys::KeyOrder,
+        /// Operations in one batch.
+        operations: Scaled,
+    },
+}
+
+impl SuiteWorkload {
+    /// The workload at a scale; an arm may have its own number of operations.
+    #[must_use]
+    pub fn at(&self, scale: &str, arm_operations: Option<&Scaled>) -> Option<Workload> {
+        Some(match self {
+            Self::Read { order } => Workload::Read { order: *order },
+            Self::Overwrite { order, operations } => Workload::Overwrite {
+                order: *order,
+                operations: arm_operations.unwrap_or(operations).at(scale)?,
+            },
+        })
+    }
+}
+
+/// One arm of a group.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteArm {
+    /// Name; unique in the suite.
+    pub name: String,
+    /// What the report calls it.
+    pub label: String,
+    /// Engine's name.
+    pub engine: String,
+    /// Settings that differ from the engine's defaults: text, numbers or booleans.
+    #[serde(default)]
+    pub settings: BTreeMap<String, toml::Value>,
+    /// Durability of this arm, where it is not the group's.
+    pub durability: Option<Durability>,
+    /// Operations in one batch, where not the group's.
+    pub operations: Option<Scaled>,
+}
+
+/// One chart of the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// Heading.
+    pub title: String,
+    /// What it shows.
+    #[serde(default)]
+    pub shows: ChartKind,
+    /// What of the published article it answers, such as "charts 1-3".
+    #[serde(default)]
+    pub answers: String,
+    /// Arms from top to bottom.
+    pub arms: Vec<String>,
+    /// Arms that the others are compared with, one column each.
+    #[serde(default)]
+    pub versus: Vec<Versus>,
+    /// Published figures, set beside ours.
+    #[serde(default)]
+    pub published: Vec<Published>,
+}
+
+/// What a chart shows of its arms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChartKind {
+    /// Time of one operation.
+    #[default]
+    Time,
+    /// Space on disk.
+    Space,
+}
+
+/// A column of ratios.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Versus {
+    /// Arm that is compared with.
+    pub arm: String,
+    /// Heading of the column: "... times as fast as {label}".
+    pub label: String,
+}
+
+/// A figure somebody published for what an arm does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Arm it belongs to.
+    pub arm: String,
+    /// Time of direct file access divided by time of the arm; for space likewise bytes.
+    pub ratio: f64,
+    /// Machine it is from.
+    pub machine: String,
+}
+
+/// A sentence that can be tested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The sentence, in our words.
+    pub sentence: String,
+    /// Which quantity of the arms is compared.
+    #[serde(default)]
+    pub of: ClaimQuantity,
+    /// The ratio is this arm's cost ...
+    pub numerator: String,
+    /// ... divided by this arm's.
+    pub denominator: String,
+    /// Smallest ratio for which the sentence holds.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// Largest ratio for which the sentence holds.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+}
+
+/// What a claim compares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimQuantity {
+    /// Time of one operation, to acknowledgement.
+    #[default]
+    Time,
+    /// Allocated space on disk.
+    Space,
+}
+
+/// Why a suite cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("suite {suite}: {problem}")]
+pub struct SuiteError {
+    /// Name of the suite or path of its file.
+    pub suite: String,
+    /// What is wrong, and where.
+    pub problem: String,
+    /// What to do about it; may be empty.
+    pub hint: String,
+}
+
+impl Suite {
+    /// Reads a suite; `source` names it in errors.
+    ///
+    /// # Errors
+    /// Not TOML, or not a suite: says where.
+    pub fn parse(text: &str, source: &str) -> Result<Self, SuiteError> {
+        toml::from_str(text).map_err(|error| SuiteError {
+            suite: source.to_owned(),
+            problem: error.to_string().trim_end().to_owned(),
+            hint: "CONTRIBUTING.md describes what may stand in a suite".to_owned(),
+        })
+    }
+
+    /// Names of the scales that the suite knows; `default` always comes first.
+    #[must_use]
+    pub fn scales(&self) -> Vec<&str> {
+        let mut scales = vec!["default"];
+        let of_groups = self.group.iter().flat_map(|group| {
+            let operations = match &group.workload {
+                SuiteWorkload::Overwrite { operations, .. } => Some(operations),
+                SuiteWorkload::Read { .. } => None,
+            };
+            [Some(&group.rounds), Some(&group.slices), operations]
+                .into_iter()
+                .flatten()
+        });
+        for scaled in self
+            .dataset
+            .iter()
+            .map(|dataset| &dataset.count)
+            .chain(of_groups)
+        {
+            for scale in scaled.scales() {
+                if !scales.contains(&scale) {
+                    scales.push(scale);
+                }
+            }
+        }
+        scales
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_that_is_not_named_takes_the_default() {
+        let scaled: BTreeMap<String, Scaled> =
+            toml::from_str("a = 3\nb = { default = 4, full = 5 }").expect("valid");
+        assert_eq!(scaled["a"].at("full"), Some(3));
+        assert_eq!(scaled["b"].at("full"), Some(5));
+        assert_eq!(scaled["b"].at("smoke"), Some(4));
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_with_its_place() {
+        let error = Suite::parse("name = 'x'\nabuot = 'y'", "x.toml").expect_err("typo");
+        assert!(error.problem.contains("abuot"), "{}", error.problem);
+    }
+}

@@ -1,0 +1,23 @@
+//! SQLite: the driver that calls it (libraries, connections, statements, blob handles), and the
+//! engine that is measured.
+//!
+//! The driver is also what `sqlitmus kvtest` stands on. It knows nothing of stores and sessions;
+//! the engine (`engine`, `session`, `settings`, `force`) has no `unsafe`.
+
+mod blob;
+mod connection;
+mod engine;
+mod error;
+mod force;
+mod functions;
+mod library;
+mod session;
+mod settings;
+mod statement;
+
+pub use blob::{BlobHandle, BlobId, BlobMode};
+pub use connection::{Checkpoint, CheckpointMode, Connection, ConnectionStatus, OpenMode};
+pub use engine::Sqlite;
+pub use error::SqliteError;
+pub use library::{Library, LibraryChoice, LibraryError, ProcessStatus, Status, Threading};
+pub use statement::{Row, Statement, StatementId};

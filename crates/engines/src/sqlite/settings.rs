@@ -1,0 +1,451 @@
+//! The `sqlite` engine's settings: which there are, which contradict each other, what they mean
+//! in this program's types, and which durability follows from them. Putting them in force is
+//! [`super::force`]'s business.
+
+use sqlitmus_core::case::Durability;
+use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings, SettingsError};
+
+use super::library::LibraryChoice;
+
+/// Name of the engine.
+pub(super) const ENGINE: &str = "sqlite";
+
+/// SQLite's limits for a page, bytes; a page has a power of two.
+const PAGE_BYTES: std::ops::RangeInclusive<u64> = 512..=65_536;
+
+/// `PRAGMA cache_size` counts KiB in a signed 32-bit number.
+const CACHE_BYTES: std::ops::RangeInclusive<u64> = 1024..=(i32::MAX as u64) * 1024;
+
+const fn bytes(
+    range: &std::ops::RangeInclusive<u64>,
+    words: &'static [&'static str],
+) -> SettingKind {
+    SettingKind::Bytes {
+        minimum: *range.start(),
+        maximum: *range.end(),
+        words,
+    }
+}
+
+/// Everything that can be set. Nothing is left to a library's own default.
+pub(super) const SETTINGS: &[SettingSpecification] = &[
+    SettingSpecification {
+        name: "library",
+        kind: SettingKind::ChoiceOrPath(&["bundled", "default-options", "system"]),
+        default: "bundled",
+        stored: false,
+        about: "which SQLite: ours, the same without compile options, the system's, or a file",
+    },
+    SettingSpecification {
+        name: "api",
+        kind: SettingKind::Choice(&["select", "blob"]),
+        default: "select",
+        stored: false,
+        about: "reach blobs through SQL, or through a blob handle that moves from row to row",
+    },
+    SettingSpecification {
+        name: "read_transaction",
+        kind: SettingKind::Choice(&["held", "each"]),
+        default: "held",
+        stored: false,
+        about: "one read transaction until something is committed, as kvtest does; or one a read",
+    },
+    SettingSpecification {
+        name: "page_size",
+        kind: bytes(&PAGE_BYTES, &[]),
+        default: "4096",
+        stored: true,
+        about: "bytes in a page: a power of two",
+    },
+    SettingSpecification {
+        name: "cache",
+        kind: bytes(&CACHE_BYTES, &[]),
+        // SQLite's default, 2000 KiB.
+        default: "2048000",
+        stored: false,
+        about: "bytes of page cache: a multiple of 1024",
+    },
+    SettingSpecification {
+        name: "mmap",
+        kind: bytes(&(0..=i64::MAX as u64), &["all"]),
+        default: "0",
+        stored: false,
+        about: "bytes of the database that are memory-mapped, or all of it",
+    },
+    SettingSpecification {
+        name: "journal_mode",
+        kind: SettingKind::Choice(&["delete", "truncate", "persist", "wal", "memory", "off"]),
+        default: "wal",
+        // Whether it is `wal` stands in the database itself.
+        stored: true,
+        about: "how a transaction is made atomic",
+    },
+    SettingSpecification {
+        name: "synchronous",
+        kind: SettingKind::Choice(&["off", "normal", "full", "extra"]),
+        default: "normal",
+        stored: false,
+        about: "when SQLite waits for the device",
+    },
+    SettingSpecification {
+        name: "layout",
+        kind: SettingKind::Choice(&["rowid", "without-rowid", "name"]),
+        default: "rowid",
+        stored: true,
+        about: "table keyed by rowid; the same WITHOUT ROWID; keyed by names such as 000001",
+    },
+    SettingSpecification {
+        name: "transaction",
+        kind: SettingKind::CountOr(&["all", "one"]),
+        default: "all",
+        stored: false,
+        about: "writes in a transaction: the whole batch, one, or a number",
+    },
+    SettingSpecification {
+        name: "checkpoint",
+        kind: SettingKind::Choice(&["apart", "included"]),
+        default: "apart",
+        stored: false,
+        about: "with a write-ahead log: checkpoints only when settling, or as part of committing",
+    },
+];
+
+/// How blobs are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Api {
+    Select,
+    Blob,
+}
+
+/// How long a read transaction lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadTransaction {
+    Held,
+    Each,
+}
+
+/// How many bytes are mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mapped {
+    All,
+    Bytes(u64),
+}
+
+/// How a transaction is made atomic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum JournalMode {
+    Delete,
+    Truncate,
+    Persist,
+    Wal,
+    Memory,
+    Off,
+}
+
+impl JournalMode {
+    /// SQLite's word, which is also the setting's.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Truncate => "truncate",
+            Self::Persist => "persist",
+            Self::Wal => "wal",
+            Self::Memory => "memory",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// When SQLite waits for the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Synchronous {
+    Off,
+    Normal,
+    Full,
+    Extra,
+}
+
+impl Synchronous {
+    /// In the order of SQLite's numbers, 0 to 3.
+    pub(super) const ALL: [Self; 4] = [Self::Off, Self::Normal, Self::Full, Self::Extra];
+
+    /// SQLite's word, which is also the setting's.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Normal => "normal",
+            Self::Full => "full",
+            Self::Extra => "extra",
+        }
+    }
+}
+
+/// What the table looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    Rowid,
+    WithoutRowid,
+    Name,
+}
+
+impl Layout {
+    /// Value of the setting.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Rowid => "rowid",
+            Self::WithoutRowid => "without-rowid",
+            Self::Name => "name",
+        }
+    }
+
+    /// SQL that creates the table. That of `Rowid` is kvtest's.
+    pub(super) fn schema(self) -> &'static str {
+        match self {
+            Self::Rowid => "CREATE TABLE kv(k INTEGER PRIMARY KEY, v BLOB)",
+            Self::WithoutRowid => "CREATE TABLE kv(k INTEGER PRIMARY KEY, v BLOB) WITHOUT ROWID",
+            Self::Name => "CREATE TABLE kv(name TEXT PRIMARY KEY, v BLOB)",
+        }
+    }
+
+    /// Name of the key's column.
+    pub(super) fn key_column(self) -> &'static str {
+        match self {
+            Self::Rowid | Self::WithoutRowid => "k",
+            Self::Name => "name",
+        }
+    }
+}
+
+/// How many writes a transaction has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transaction {
+    All,
+    One,
+    Every(u64),
+}
+
+/// When the write-ahead log is copied into the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checkpoints {
+    Apart,
+    Included,
+}
+
+/// Resolved settings, in types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) library: LibraryChoice,
+    pub(super) api: Api,
+    pub(super) read_transaction: ReadTransaction,
+    pub(super) page_bytes: u64,
+    pub(super) cache_bytes: u64,
+    pub(super) mapped: Mapped,
+    pub(super) journal_mode: JournalMode,
+    pub(super) synchronous: Synchronous,
+    pub(super) layout: Layout,
+    pub(super) transaction: Transaction,
+    pub(super) checkpoints: Checkpoints,
+    /// The settings as resolved, for those that only this engine, not SQLite, knows of.
+    pub(super) resolved: Settings,
+}
+
+impl Plan {
+    /// Resolves and checks. The last arm of each match stands for the one value that is left:
+    /// resolved settings have no others.
+    ///
+    /// # Errors
+    /// A name or value that is not known, or a contradiction.
+    pub(super) fn from(settings: &Settings) -> Result<Self, SettingsError> {
+        let resolved = settings.resolve(ENGINE, SETTINGS)?;
+        let value = |name| resolved.get(name).unwrap_or_default();
+        let number = |name| value(name).parse().unwrap_or(0);
+        let plan = Self {
+            library: match value("library") {
+                "bundled" => LibraryChoice::Bundled,
+                "default-options" => LibraryChoice::DefaultOptions,
+                "system" => LibraryChoice::System,
+                path => LibraryChoice::Path(path.into()),
+            },
+            api: match value("api") {
+                "select" => Api::Select,
+                _ => Api::Blob,
+            },
+            read_transaction: match value("read_transaction") {
+                "held" => ReadTransaction::Held,
+                _ => ReadTransaction::Each,
+            },
+            page_bytes: number("page_size"),
+            cache_bytes: number("cache"),
+            mapped: match value("mmap") {
+                "all" => Mapped::All,
+                _ => Mapped::Bytes(number("mmap")),
+            },
+            journal_mode: match value("journal_mode") {
+                "delete" => JournalMode::Delete,
+                "truncate" => JournalMode::Truncate,
+                "persist" => JournalMode::Persist,
+                "wal" => JournalMode::Wal,
+                "memory" => JournalMode::Memory,
+                _ => JournalMode::Off,
+            },
+            synchronous: match value("synchronous") {
+                "off" => Synchronous::Off,
+                "normal" => Synchronous::Normal,
+                "full" => Synchronous::Full,
+                _ => Synchronous::Extra,
+            },
+            layout: match value("layout") {
+                "rowid" => Layout::Rowid,
+                "without-rowid" => Layout::WithoutRowid,
+                _ => Layout::Name,
+            },
+            transaction: match value("transaction") {
+                "all" => Transaction::All,
+                "one" | "1" => Transaction::One,
+                _ => Transaction::Every(number("transaction")),
+            },
+            checkpoints: match value("checkpoint") {
+                "apart" => Checkpoints::Apart,
+                _ => Checkpoints::Included,
+            },
+            resolved,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        let contradiction = |reason: &str, hint: &str| {
+            Err(SettingsError::Contradiction {
+                engine: ENGINE.to_owned(),
+                reason: reason.to_owned(),
+                hint: hint.to_owned(),
+            })
+        };
+        if self.api == Api::Blob && self.layout == Layout::WithoutRowid {
+            return contradiction(
+                "a blob handle needs a rowid, and `layout = without-rowid` has none",
+                "use `api = select`, or `layout = rowid`",
+            );
+        }
+        if self.checkpoints == Checkpoints::Included && self.journal_mode != JournalMode::Wal {
+            return contradiction(
+                "only a write-ahead log has checkpoints to include",
+                "use `journal_mode = wal`, or `checkpoint = apart`",
+            );
+        }
+        if !self.page_bytes.is_power_of_two() {
+            return contradiction(
+                "`page_size` is a power of two",
+                "use 512, 1024, 2048, 4096, 8192, 16384, 32768 or 65536",
+            );
+        }
+        if !self.cache_bytes.is_multiple_of(1024) {
+            return contradiction(
+                "SQLite counts its cache in KiB",
+                "use a multiple of 1024 bytes for `cache`",
+            );
+        }
+        Ok(())
+    }
+
+    /// What a committed write survives, by SQLite's documentation of `PRAGMA synchronous` and
+    /// `PRAGMA journal_mode`:
+    ///
+    /// - `journal_mode = off` or `memory`: if the process dies in the middle of a transaction
+    ///   "the database file will very likely go corrupt", and with it what was committed before.
+    /// - `synchronous = off`: "if the application running SQLite crashes, the data will be safe,
+    ///   but the database might become corrupted if the operating system crashes or the computer
+    ///   loses power".
+    /// - `normal`: in WAL mode "a transaction committed in WAL mode with synchronous=NORMAL might
+    ///   roll back following a power loss" (the database stays intact); with a rollback journal
+    ///   the end of a transaction is not synchronised either.
+    /// - `full`: durable, except in `delete` mode: there a transaction is committed by unlinking
+    ///   the journal, and its directory is synchronised only by `extra`, which "provides
+    ///   additional durability if the commit is followed closely by a power loss". The journal
+    ///   may be back after it, and undo what was acknowledged. `truncate` and `persist`
+    ///   synchronise the journal itself after they have made it invalid.
+    pub(super) fn durability(&self) -> Durability {
+        match (self.journal_mode, self.synchronous) {
+            (JournalMode::Memory | JournalMode::Off, _) => Durability::None,
+            (_, Synchronous::Off | Synchronous::Normal) => Durability::ProcessCrash,
+            (JournalMode::Delete, Synchronous::Full) => Durability::ProcessCrash,
+            (_, Synchronous::Full | Synchronous::Extra) => Durability::PowerLoss,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(pairs: &[(&str, &str)]) -> Result<Plan, SettingsError> {
+        Plan::from(&Settings::from_pairs(pairs.iter().copied()))
+    }
+
+    #[test]
+    fn defaults_are_allowed_and_complete() {
+        let plan = plan(&[]).expect("defaults");
+        assert_eq!(plan.library, LibraryChoice::Bundled);
+        assert_eq!(plan.cache_bytes, 2_048_000);
+        assert_eq!(plan.mapped, Mapped::Bytes(0));
+        assert_eq!(plan.resolved.iter().count(), SETTINGS.len());
+    }
+
+    #[test]
+    fn values_become_types() {
+        let plan = plan(&[
+            ("library", "./lib/libsqlite3.so"),
+            ("mmap", "all"),
+            ("cache", "64MiB"),
+            ("transaction", "100"),
+        ])
+        .expect("valid");
+        assert_eq!(
+            plan.library,
+            LibraryChoice::Path("./lib/libsqlite3.so".into())
+        );
+        assert_eq!(plan.mapped, Mapped::All);
+        assert_eq!(plan.cache_bytes, 64 << 20);
+        assert_eq!(plan.transaction, Transaction::Every(100));
+    }
+
+    #[test]
+    fn contradictions_come_with_a_way_out() {
+        for pairs in [
+            &[("api", "blob"), ("layout", "without-rowid")][..],
+            &[("checkpoint", "included"), ("journal_mode", "delete")],
+            &[("page_size", "5000")],
+            &[("cache", "5000")],
+        ] {
+            let error = plan(pairs).expect_err("contradiction");
+            assert!(
+                matches!(error, SettingsError::Contradiction { .. }),
+                "{error}"
+            );
+            assert!(!error.hint().is_empty());
+        }
+        assert!(plan(&[("page_size", "131072")]).is_err());
+        assert!(plan(&[("mmap", "9223372036854775808")]).is_err());
+    }
+
+    #[test]
+    fn durability_is_what_the_documentation_promises() {
+        let tier = |journal_mode, synchronous| {
+            plan(&[("journal_mode", journal_mode), ("synchronous", synchronous)])
+                .expect("valid")
+                .durability()
+        };
+        for mode in ["wal", "truncate", "persist"] {
+            assert_eq!(tier(mode, "off"), Durability::ProcessCrash);
+            assert_eq!(tier(mode, "normal"), Durability::ProcessCrash);
+            assert_eq!(tier(mode, "full"), Durability::PowerLoss);
+            assert_eq!(tier(mode, "extra"), Durability::PowerLoss);
+        }
+        assert_eq!(tier("delete", "full"), Durability::ProcessCrash);
+        assert_eq!(tier("delete", "extra"), Durability::PowerLoss);
+        for mode in ["memory", "off"] {
+            assert_eq!(tier(mode, "extra"), Durability::None);
+        }
+    }
+}

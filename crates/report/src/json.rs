@@ -1,0 +1,295 @@
+//! The report for programs: what [`sqlitmus_core::analysis`] found, and what it was found on, as
+//! one JSON object. `"format": 1` stands first; within a format fields are only ever added.
+//!
+//! ```text
+//! format        number   1
+//! run           object   id, sqlitmus_version, started_utc, finished_utc (or null),
+//!                        state (started, interrupted, complete), command_line, place
+//! question      text     what the suite asks
+//! conclusion    texts    sentences that follow from the intervals
+//! warnings      texts    what to know before believing a figure
+//! plan          object   suite, scale, seed (text: it may exceed what a double holds exactly),
+//!                        groups: name, baseline (an arm's name), rounds_planned,
+//!                        rounds_measured, slices, slice_ns, noise_floor
+//! arms          objects  name, label, group, case_id, status (measured, failed, skipped,
+//!                        not-reached), reason; operation_ns, settled_operation_ns (null for
+//!                        reading arms), content_bytes_per_second, round_values_ns;
+//!                        latencies: operations, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+//!                        left_out (reasons of trials that do not count); footprint (or null):
+//!                        content_bytes, apparent_bytes, allocated_bytes, files, directories;
+//!                        case: workload, dataset, engine, settings, durability, cache;
+//!                        read_back: what the live engine said is in force
+//! charts        objects  title, answers, shows (time, space), noise_floor; rows: arm,
+//!                        comparisons, published (ratio, machine)
+//! claims        objects  sentence, of (time, space), numerator, denominator, at_least, at_most,
+//!                        ratio, interval, judgement (holds, does-not-hold, not-sure,
+//!                        not-measured), reason
+//! environment   objects  name, value
+//! ```
+//!
+//! A comparison is an object of `versus` (an arm's name), `cost` (`acknowledged`, `settled` or
+//! `space`), `ratio` (reference / arm: above 1 the arm is faster, or smaller), `interval` (`low`,
+//! `high`; null with fewer than two rounds, and for space, which is counted), `confidence`,
+//! `ratio_of_totals`, `rounds`, `verdict` (faster, slower, no-difference-worth-having,
+//! not-sure-yet; null for space).
+//!
+//! Numbers are rounded to seven significant digits; the run file keeps everything. What is not
+//! there is null: NaN does not occur. Texts are those of the run, unshortened; characters that a
+//! terminal acts on or that change the reading direction are written as `\u` escapes.
+
+use serde_json::{Value, json};
+
+use sqlitmus_core::analysis::{
+    Analysis, ArmAnalysis, ArmStatus, ChartAnalysis, ChartRow, Compared,
+};
+use sqlitmus_core::case::Case;
+use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::plan::Group;
+use sqlitmus_core::run::Run;
+use sqlitmus_core::statistics::Interval;
+use sqlitmus_core::suite::ChartKind;
+
+use crate::space::times_as_small;
+use crate::summary::{Summary, published_of};
+use crate::text::is_harmless;
+
+/// Version of the format, first in the object.
+pub const FORMAT: u32 = 1;
+
+/// Renders a run as one JSON object, ended by a line feed; the module's documentation lists the
+/// fields.
+///
+/// `analysis` is what [`sqlitmus_core::analysis::analyse`] made of `run`.
+#[must_use]
+pub fn json(run: &Run, analysis: &Analysis) -> String {
+    let groups = run.plan.groups.iter().zip(&analysis.groups);
+    let arms = groups.clone().flat_map(|(group, measured)| {
+        measured
+            .arms
+            .iter()
+            .map(move |measured| arm(run, group, measured))
+    });
+    let environment = run.environment.iter();
+    let report = json!({
+        "format": FORMAT,
+        "run": run.head,
+        "question": run.plan.question,
+        "conclusion": analysis.conclusion,
+        "warnings": Summary::of(run, analysis).warnings,
+        "plan": {
+            "suite": run.plan.suite,
+            "scale": run.plan.scale,
+            "seed": run.plan.seed.to_string(),
+            "groups": groups.clone().map(|(group, measured)| json!({
+                "name": group.name,
+                "baseline": group.baseline,
+                "rounds_planned": group.rounds,
+                "rounds_measured": measured.rounds,
+                "slices": group.slices,
+                "slice_ns": group.slice_ns,
+                "noise_floor": rounded(measured.noise_floor),
+            })).collect::<Vec<_>>(),
+        },
+        "arms": arms.collect::<Vec<_>>(),
+        "charts": analysis.charts.iter().map(|found| chart(run, found)).collect::<Vec<_>>(),
+        "claims": analysis.claims.iter().map(claim).collect::<Vec<_>>(),
+        "environment": environment
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect::<Vec<_>>(),
+    });
+    write(&report)
+}
+
+fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
+    let planned = group.arms.iter().find(|planned| planned.name == arm.name);
+    let (status, reason) = match &arm.status {
+        ArmStatus::Measured => ("measured", None),
+        ArmStatus::Failed(reason) => ("failed", Some(reason)),
+        ArmStatus::Skipped(reason) => ("skipped", Some(reason)),
+        ArmStatus::NotReached => ("not-reached", None),
+    };
+    let quantile = |share: f64| arm.latencies.quantile_ns(share);
+    let read_back = run
+        .trials
+        .iter()
+        .rev()
+        .find(|trial| trial.arm == arm.name && !trial.read_back.is_empty());
+    json!({
+        "name": arm.name,
+        "label": arm.label,
+        "group": group.name,
+        "case_id": planned.map(|planned| planned.case.id()),
+        "status": status,
+        "reason": reason,
+        "operation_ns": rounded(arm.operation_ns),
+        "settled_operation_ns": rounded(arm.settled_operation_ns),
+        "content_bytes_per_second": rounded(arm.bytes_per_second),
+        "round_values_ns": arm.round_values_ns.iter().map(|ns| rounded(Some(*ns))).collect::<Vec<_>>(),
+        "latencies": {
+            "operations": arm.latencies.count(),
+            "p50_ns": quantile(0.5),
+            "p90_ns": quantile(0.9),
+            "p99_ns": quantile(0.99),
+            "p999_ns": quantile(0.999),
+            "max_ns": quantile(1.0),
+        },
+        "left_out": arm.left_out,
+        "footprint": run.footprints.get(&arm.name),
+        "case": planned.map(|planned| case(&planned.case)),
+        "read_back": read_back.map(|trial| &trial.read_back),
+    })
+}
+
+/// The case without the dataset's seed, which follows from the plan's and may exceed a double.
+fn case(case: &Case) -> Value {
+    json!({
+        "workload": case.workload,
+        "dataset": {
+            "count": case.dataset.count,
+            "size": case.dataset.size,
+            "compressibility": case.dataset.compressibility,
+        },
+        "engine": case.engine,
+        "settings": case.settings,
+        "durability": case.durability,
+        "cache": case.cache,
+    })
+}
+
+fn chart(run: &Run, found: &ChartAnalysis) -> Value {
+    let row = |row: &ChartRow| {
+        let published = published_of(&found.chart, &row.arm.name).into_iter();
+        json!({
+            "arm": row.arm.name,
+            "comparisons": comparisons(run, found, row),
+            "published": published
+                .map(|(ratio, machine)| json!({"ratio": rounded(Some(ratio)), "machine": machine}))
+                .collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "title": found.chart.title,
+        "answers": found.chart.answers,
+        "shows": found.chart.shows,
+        "noise_floor": rounded(found.noise_floor),
+        "rows": found.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn comparisons(run: &Run, found: &ChartAnalysis, row: &ChartRow) -> Vec<Value> {
+    let versus = &found.chart.versus;
+    if found.chart.shows == ChartKind::Space {
+        let ratios = versus.iter().filter(|versus| versus.arm != row.arm.name);
+        return ratios
+            .map(|versus| {
+                json!({
+                    "versus": versus.arm,
+                    "cost": "space",
+                    "ratio": rounded(times_as_small(run, &versus.arm, &row.arm.name)),
+                    "interval": null,
+                    "verdict": null,
+                })
+            })
+            .collect();
+    }
+    let of = |cost: &'static str, found: &'_ [Option<Compared>]| -> Vec<Value> {
+        let pairs = versus.iter().zip(found);
+        pairs
+            .filter_map(|(versus, compared)| {
+                let compared = compared.as_ref()?;
+                let estimate = &compared.estimate;
+                Some(json!({
+                    "versus": versus.arm,
+                    "cost": cost,
+                    "ratio": rounded(Some(estimate.ratio)),
+                    "interval": ends(estimate.interval),
+                    "confidence": estimate.confidence,
+                    "ratio_of_totals": rounded(Some(estimate.ratio_of_totals)),
+                    "rounds": estimate.rounds,
+                    "verdict": compared.verdict,
+                }))
+            })
+            .collect()
+    };
+    let mut all = of("acknowledged", &row.versus);
+    all.extend(of("settled", &row.versus_settled));
+    all
+}
+
+fn claim(result: &ClaimResult) -> Value {
+    let claim = &result.claim;
+    let (judgement, reason) = match &result.judgement {
+        Judgement::Holds => ("holds", None),
+        Judgement::DoesNotHold => ("does-not-hold", None),
+        Judgement::NotSure => ("not-sure", None),
+        Judgement::NotMeasured(reason) => ("not-measured", Some(reason)),
+    };
+    json!({
+        "sentence": claim.sentence,
+        "of": claim.of,
+        "numerator": claim.numerator,
+        "denominator": claim.denominator,
+        "at_least": rounded(claim.at_least),
+        "at_most": rounded(claim.at_most),
+        "ratio": rounded(result.ratio),
+        "interval": ends(result.interval),
+        "judgement": judgement,
+        "reason": reason,
+    })
+}
+
+fn ends(interval: Option<Interval>) -> Value {
+    interval.map_or(
+        Value::Null,
+        |ends| json!({"low": rounded(Some(ends.low)), "high": rounded(Some(ends.high))}),
+    )
+}
+
+/// Seven significant digits: more than any measurement here has, and the same on every platform,
+/// whose logarithms differ in the sixteenth. `None` for what is not a number.
+fn rounded(value: Option<f64>) -> Option<f64> {
+    let value = value.filter(|value| value.is_finite())?;
+    format!("{value:.6e}").parse().ok()
+}
+
+/// The object as indented text in which nothing acts on a terminal: what might is escaped, which
+/// changes no value.
+fn write(report: &Value) -> String {
+    let mut text = String::new();
+    for letter in format!("{report:#}").chars() {
+        // Raw line breaks are those of the indentation: in texts they are escaped already.
+        if letter == '\n' || is_harmless(letter) {
+            text.push(letter);
+        } else {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_escaped_and_survives() {
+        let report = json!({"text": "a\u{1b}[2J\n\u{9b}31m\u{202e}\u{e0041}ü\u{200b}"});
+        let text = write(&report);
+        assert!(
+            text.contains(r"\u009b31m\u202e\udb40\udc41ü\u200b"),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(report));
+    }
+
+    #[test]
+    fn numbers_are_rounded_or_null() {
+        assert_eq!(rounded(Some(9412.345_678_9)), Some(9412.346));
+        assert_eq!(rounded(Some(f64::NAN)), None);
+        assert_eq!(rounded(Some(f64::NEG_INFINITY)), None);
+        assert_eq!(rounded(Some(1e-300)), Some(1e-300));
+    }
+}

@@ -1,0 +1,176 @@
+//! The terminal report: one screen that reads like an answer. Question, conditions and machine;
+//! every chart of the suite with its figures; the published sentences with a verdict; and last,
+//! where the eye is when a command has ended, the conclusion.
+//!
+//! Where to read on (the run file, other formats) is for the caller to append.
+
+mod ink;
+mod sentences;
+mod space_chart;
+mod table;
+mod time_chart;
+
+use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
+use sqlitmus_core::run::Run;
+use sqlitmus_core::suite::ChartKind;
+use sqlitmus_core::verdict::Verdict;
+
+use crate::figures::legend_of;
+use crate::summary::Summary;
+use crate::text::{self, wrap};
+use ink::{Ink, Tone};
+
+/// Fewer columns than this are treated as this many: there is no room for a figure and its name.
+const LEAST_COLUMNS: usize = 40;
+
+/// Running text is not set wider than this: long lines are hard to follow.
+const MOST_TEXT_COLUMNS: usize = 110;
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Columns of the terminal. The layout is made for 80 and more; no line is wider.
+    pub columns: usize,
+    /// Whether to colour verdicts and to set headings in bold.
+    pub color: bool,
+}
+
+/// Renders a run for a terminal: lines, each ended by a line feed, none wider than the terminal.
+///
+/// `analysis` is what [`sqlitmus_core::analysis::analyse`] made of `run`. Texts of the run are
+/// cleaned of everything that a terminal would act on.
+#[must_use]
+pub fn terminal(run: &Run, analysis: &Analysis, look: &Look) -> String {
+    let page = Page {
+        run,
+        analysis,
+        columns: look.columns.max(LEAST_COLUMNS),
+        ink: Ink { color: look.color },
+        lines: Vec::new(),
+    };
+    page.render()
+}
+
+/// A report in the making.
+struct Page<'a> {
+    run: &'a Run,
+    analysis: &'a Analysis,
+    columns: usize,
+    ink: Ink,
+    lines: Vec<String>,
+}
+
+impl Page<'_> {
+    fn render(mut self) -> String {
+        let summary = Summary::of(self.run, self.analysis);
+        self.head(&summary);
+        for chart in &self.analysis.charts {
+            self.blank();
+            let table = match chart.chart.shows {
+                ChartKind::Time => time_chart::table(self.run, self.analysis, chart, self.columns),
+                ChartKind::Space => space_chart::table(self.run, chart, self.columns),
+            };
+            self.lines.extend(table.render(self.columns, self.ink));
+        }
+        self.legend();
+        self.claims();
+        self.conclusion(&summary);
+        let mut report = self.lines.join("\n");
+        report.push('\n');
+        report
+    }
+
+    fn blank(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.is_empty()) {
+            self.lines.push(String::new());
+        }
+    }
+
+    fn text(&mut self, text: &str, tone: Tone) {
+        let columns = self.columns.min(MOST_TEXT_COLUMNS);
+        for line in wrap(text, columns) {
+            let line = self.ink.paint(&line, tone);
+            self.lines.push(line);
+        }
+    }
+
+    fn head(&mut self, summary: &Summary) {
+        self.text(&summary.question, Tone::Heading);
+        for warning in &summary.warnings {
+            self.text(warning, Tone::Unsure);
+        }
+        for pieces in [&summary.conditions, &summary.machine] {
+            for line in sentences::pieces(pieces, self.columns) {
+                self.lines.push(line);
+            }
+        }
+    }
+
+    fn legend(&mut self) {
+        let charts = &self.analysis.charts;
+        let mut pieces: Vec<String> = Vec::new();
+        let compares = |chart: &ChartAnalysis| !chart.chart.versus.is_empty();
+        if charts.iter().any(compares) {
+            pieces.push("vs: times as fast as; for space, as small as".to_owned());
+        }
+        let rows = charts.iter().flat_map(|chart| &chart.rows);
+        let compared: Vec<_> = rows.flat_map(|row| row.versus.iter().flatten()).collect();
+        if compared
+            .iter()
+            .any(|compared| compared.estimate.interval.is_some())
+        {
+            pieces.push("± half of the 95% interval".to_owned());
+        }
+        let settles = |chart: &ChartAnalysis| {
+            chart
+                .rows
+                .iter()
+                .any(|row| row.arm.settled_operation_ns.is_some())
+        };
+        if charts.iter().any(settles) {
+            pieces.push("█ until acknowledged ░ settling".to_owned());
+        }
+        for verdict in [Verdict::NotSureYet, Verdict::NoDifferenceWorthHaving] {
+            if compared.iter().any(|compared| compared.verdict == verdict) {
+                pieces.extend(legend_of(verdict).map(str::to_owned));
+            }
+        }
+        if pieces.is_empty() {
+            return;
+        }
+        self.blank();
+        for line in sentences::pieces(&pieces, self.columns) {
+            let line = self.ink.paint(&line, Tone::Faint);
+            self.lines.push(line);
+        }
+    }
+
+    fn claims(&mut self) {
+        if self.analysis.claims.is_empty() {
+            return;
+        }
+        self.blank();
+        self.text("What was published, judged by this run", Tone::Heading);
+        let lines = sentences::claims(&self.analysis.claims, self.columns, self.ink);
+        self.lines.extend(lines);
+    }
+
+    fn conclusion(&mut self, summary: &Summary) {
+        self.blank();
+        let sentences: Vec<String> = self
+            .analysis
+            .conclusion
+            .iter()
+            .map(|sentence| text::clean(sentence))
+            .collect();
+        if !sentences.is_empty() {
+            self.text(&format!("In short. {}", sentences.join(" ")), Tone::Plain);
+        }
+        if let Some(harness) = &summary.harness {
+            self.text(harness, Tone::Faint);
+        }
+        while self.lines.last().is_some_and(String::is_empty) {
+            self.lines.pop();
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Charts of time: which columns of figures an arm has, and which of them are left out first where
+//! the terminal is narrow.
+
+use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow, Compared};
+use sqlitmus_core::run::Run;
+use sqlitmus_core::units::format_ratio;
+
+use crate::figures::{
+    DASH, mark, megabytes_per_second, microseconds, plus_minus, published, quantile,
+};
+use crate::summary::{chart_conditions, label, label_of, named, published_of, trouble};
+use crate::text::{clean, fit, wrap};
+
+use super::ink::Tone;
+use super::sentences::tone;
+use super::table::{Body, Cell, Column, Row, Table};
+
+/// Widths that the heading of a column of ratios is wrapped to, the first that gives two lines.
+const HEADING_COLUMNS: std::ops::RangeInclusive<usize> = 8..=14;
+
+/// Left-out trials that are named beneath a chart; all of them are in the other formats.
+const MOST_LEFT_OUT: usize = 2;
+
+/// Longer reasons are cut; they stand in full in the other formats.
+pub(super) const MOST_REASON_COLUMNS: usize = 120;
+
+/// How much there is room for, from everything down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// Figures of the arm itself and its ratio, no more.
+    Least,
+    /// And the 99th percentile.
+    Tail,
+    /// And the median.
+    Median,
+    /// And the rate.
+    Rate,
+    /// And published ratios in a column; machines stand beneath.
+    Published,
+    /// And the machines in the column.
+    Machines,
+    /// And ratios including settling.
+    Settled,
+}
+
+impl Detail {
+    const FROM_MOST: [Self; 7] = [
+        Self::Settled,
+        Self::Machines,
+        Self::Published,
+        Self::Rate,
+        Self::Median,
+        Self::Tail,
+        Self::Least,
+    ];
+}
+
+/// Lays out a chart of time with as much detail as fits.
+pub(super) fn table(
+    run: &Run,
+    analysis: &Analysis,
+    chart: &ChartAnalysis,
+    columns: usize,
+) -> Table {
+    let content = Content {
+        run,
+        analysis,
+        chart,
+    };
+    let mut chosen = Table::default();
+    for detail in Detail::FROM_MOST {
+        chosen = content.table(detail);
+        // Rates and publications give way to labels; percentiles do not.
+        let fits = if detail > Detail::Median {
+            chosen.fits(columns)
+        } else {
+            chosen.fits_cut_short(columns)
+        };
+        if fits {
+            break;
+        }
+    }
+    chosen
+}
+
+/// The heading of a chart, with what of the published article it answers.
+pub(super) fn title(chart: &ChartAnalysis) -> String {
+    let title = named(&chart.chart.title, "(without a title)");
+    match clean(&chart.chart.answers) {
+        answers if answers.is_empty() || answers.eq_ignore_ascii_case(&title) => title,
+        answers => format!("{title} ({answers})"),
+    }
+}
+
+/// The heading of a column of ratios, in two lines.
+pub(super) fn versus_heading(label: &str) -> Vec<String> {
+    let heading = format!("vs {}", named(label, "(without a name)"));
+    let mut lines = Vec::new();
+    for columns in HEADING_COLUMNS {
+        lines = wrap(&heading, columns);
+        if lines.len() <= 2 {
+            return lines;
+        }
+    }
+    if let Some(second) = lines.get_mut(1) {
+        second.push('…');
+    }
+    lines.truncate(2);
+    lines
+}
+
+struct Content<'a> {
+    run: &'a Run,
+    analysis: &'a Analysis,
+    chart: &'a ChartAnalysis,
+}
+
+impl Content<'_> {
+    fn table(&self, detail: Detail) -> Table {
+        let arms = self.chart.rows.iter().map(|row| &row.arm);
+        let longest_ns = arms
+            .flat_map(|arm| [arm.operation_ns, arm.settled_operation_ns])
+            .flatten()
+            .filter(|ns| ns.is_finite())
+            .fold(0.0, f64::max);
+        Table {
+            title: title(self.chart),
+            subtitle: chart_conditions(self.run, self.analysis, &self.chart.chart).join(", "),
+            columns: self.columns(detail),
+            rows: self
+                .chart
+                .rows
+                .iter()
+                .map(|row| self.row(row, detail, longest_ns))
+                .collect(),
+            notes: self.notes(detail),
+        }
+    }
+
+    fn settles(&self) -> bool {
+        self.chart
+            .rows
+            .iter()
+            .any(|row| row.arm.settled_operation_ns.is_some())
+    }
+
+    fn columns(&self, detail: Detail) -> Vec<Column> {
+        let column = |heading: &[&str], gap| Column {
+            heading: heading.iter().map(|&line| line.to_owned()).collect(),
+            gap,
+        };
+        let mut columns = vec![column(&["us"], 1)];
+        if self.settles() {
+            columns.push(column(&["us incl.", "settling"], 1));
+        }
+        if detail >= Detail::Rate {
+            columns.push(column(&["MB/s"], 1));
+        }
+        match detail {
+            Detail::Least => {}
+            Detail::Tail => columns.push(column(&["p99"], 1)),
+            _ => columns.push(column(&["p50/p99"], 1)),
+        }
+        for versus in &self.chart.chart.versus {
+            columns.push(Column {
+                heading: versus_heading(&versus.label),
+                gap: 2,
+            });
+            if detail >= Detail::Settled && self.settles() {
+                columns.push(column(&["incl.", "settling"], 1));
+            }
+        }
+        if detail >= Detail::Published {
+            columns.push(column(&["published"], 2));
+        }
+        columns
+    }
+
+    fn row(&self, row: &ChartRow, detail: Detail, longest_ns: f64) -> Row {
+        let body = match trouble(&row.arm.status) {
+            Some(text) => Body::Reason {
+                tone: if text.starts_with("failed") {
+                    Tone::Bad
+                } else {
+                    Tone::Faint
+                },
+                text,
+            },
+            None => {
+                let share = |ns: Option<f64>| ns.map_or(0.0, |ns| ns / longest_ns.max(1e-9));
+                let solid = share(row.arm.operation_ns);
+                Body::Figures {
+                    solid,
+                    light: (share(row.arm.settled_operation_ns) - solid).max(0.0),
+                    cells: self.cells(row, detail),
+                }
+            }
+        };
+        Row {
+            label: label(&row.arm),
+            body,
+        }
+    }
+
+    fn cells(&self, row: &ChartRow, detail: Detail) -> Vec<Cell> {
+        let mut cells = vec![Cell::plain(microseconds(row.arm.operation_ns))];
+        if self.settles() {
+            cells.push(Cell::plain(microseconds(row.arm.settled_operation_ns)));
+        }
+        if detail >= Detail::Rate {
+            cells.push(Cell::plain(megabytes_per_second(row.arm.bytes_per_second)));
+        }
+        let [median, tail] = [0.5, 0.99].map(|share| quantile(&row.arm.latencies, share));
+        match detail {
+            Detail::Least => {}
+            Detail::Tail => cells.push(Cell::plain(tail)),
+            _ => cells.push(Cell {
+                head: format!("{median}/"),
+                tail,
+                tone: Tone::Plain,
+            }),
+        }
+        for (index, versus) in self.chart.chart.versus.iter().enumerate() {
+            let itself = versus.arm == row.arm.name;
+            cells.push(ratio(row.versus.get(index), itself));
+            if detail >= Detail::Settled && self.settles() {
+                cells.push(ratio(row.versus_settled.get(index), itself));
+            }
+        }
+        if detail >= Detail::Published {
+            cells.push(self.published(row, detail));
+        }
+        cells
+    }
+
+    fn published(&self, row: &ChartRow, detail: Detail) -> Cell {
+        let figures = published_of(&self.chart.chart, &row.arm.name);
+        let words: Vec<String> = figures
+            .into_iter()
+            .map(|(ratio, machine)| {
+                if detail >= Detail::Machines && !machine.is_empty() {
+                    format!("{} {machine}", published(ratio))
+                } else {
+                    published(ratio)
+                }
+            })
+            .collect();
+        let text = if words.is_empty() {
+            DASH.to_owned()
+        } else {
+            words.join(", ")
+        };
+        Cell {
+            head: String::new(),
+            tail: text,
+            tone: Tone::Plain,
+        }
+    }
+
+    fn notes(&self, detail: Detail) -> Vec<String> {
+        let mut notes = Vec::new();
+        if detail < Detail::Machines {
+            notes.extend(self.published_note());
+        }
+        let mut left_out = self.chart.rows.iter().flat_map(|row| {
+            let counts = trouble(&row.arm.status).is_none();
+            let reasons = row.arm.left_out.iter().filter(move |_| counts);
+            reasons.map(|reason| {
+                let trial = format!("{}, {}", label(&row.arm), clean(reason));
+                format!("left out: {}", fit(&trial, MOST_REASON_COLUMNS))
+            })
+        });
+        notes.extend(left_out.by_ref().take(MOST_LEFT_OUT));
+        let more = left_out.count();
+        if more > 0 {
+            notes.push(format!(
+                "left out: {more} more trials, with their reasons in the HTML page"
+            ));
+        }
+        notes
+    }
+
+    /// Published ratios with their machines, where the column has no room for them.
+    fn published_note(&self) -> Option<String> {
+        let of_arms: Vec<String> = self
+            .chart
+            .rows
+            .iter()
+            .filter_map(|row| {
+                let figures = published_of(&self.chart.chart, &row.arm.name);
+                let words: Vec<String> = figures
+                    .into_iter()
+                    .map(|(ratio, machine)| {
+                        let on = if machine.is_empty() { "" } else { " on " };
+                        format!("{}{on}{machine}", published(ratio))
+                    })
+                    .collect();
+                let label = label_of(self.run, &row.arm.name);
+                (!words.is_empty()).then(|| format!("{label}: {}", words.join(", ")))
+            })
+            .collect();
+        if of_arms.is_empty() {
+            let answers = clean(&self.chart.chart.answers);
+            return (!answers.is_empty()).then(|| "published: no figures".to_owned());
+        }
+        Some(format!("published: {}", of_arms.join("; ")))
+    }
+}
+
+/// A ratio with its mark and interval; an arm compared with itself is 1.
+fn ratio(compared: Option<&Option<Compared>>, itself: bool) -> Cell {
+    match compared {
+        _ if itself => Cell::plain("1".to_owned()),
+        Some(Some(compared)) => Cell {
+            head: format!(
+                "{}{}",
+                mark(compared.verdict),
+                format_ratio(compared.estimate.ratio)
+            ),
+            tail: format!(" {}", plus_minus(compared.estimate.interval)),
+            tone: tone(compared.verdict),
+        },
+        _ => Cell::plain(DASH.to_owned()),
+    }
+}

@@ -1,0 +1,32 @@
+//! What makes a file a run file: its marks and its tables. The statements stand in `schema.sql`;
+//! filling and reading the tables is done by [`crate::run_file`] and [`crate::contents`].
+#![doc = include_str!("../SCHEMA.md")]
+
+/// `PRAGMA application_id` of a run file: the letters `SLTM`. It stands at offset 68 of the file,
+/// so that `file(1)` and this crate know a run file without opening the database.
+pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"SLTM");
+
+/// `PRAGMA user_version` of the run files that this version writes: the newest that it reads. It
+/// rises when a reader of an earlier version would misunderstand the file.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Size of a page in bytes: SQLite's own default, fixed here because the library may be compiled
+/// with another.
+pub(crate) const PAGE_BYTES: u32 = 4096;
+
+/// Creates all tables of an empty file.
+pub(crate) const STATEMENTS: &str = include_str!("schema.sql");
+
+/// Tables without which a run cannot be read.
+pub(crate) const TABLES: [&str; 10] = [
+    "run",
+    "environment",
+    "arm_group",
+    "arm",
+    "footprint",
+    "round",
+    "read_back",
+    "trial",
+    "resource",
+    "sample",
+];
