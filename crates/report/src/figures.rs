@@ -24,7 +24,7 @@ pub(crate) fn quantile(latencies: &Latencies, share: f64) -> String {
 
 /// Bytes per second as megabytes (10^6 bytes) per second, without the unit.
 pub(crate) fn megabytes_per_second(bytes_per_second: Option<f64>) -> String {
-    match bytes_per_second.filter(|rate| rate.is_finite() && *rate >= 0.0) {
+    match bytes_per_second.filter(|rate| rate.is_finite() && *rate > 0.0) {
         None => DASH.to_owned(),
         Some(rate) if rate < 9.95e6 => format!("{:.1}", rate / 1e6),
         Some(rate) => format_count((rate / 1e6).round() as u64),
@@ -39,6 +39,12 @@ pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = usize::from(percent.abs() < 9.95);
     format!("{percent:.decimals$}%")
+}
+
+/// A ratio with its mark and how sure it is: `~1.02 ±3%`.
+pub(crate) fn judged(estimate: &RatioEstimate, verdict: Verdict) -> String {
+    let ratio = format_ratio(estimate.ratio);
+    format!("{}{ratio} {}", mark(verdict), plus_minus(estimate.interval))
 }
 
 /// How sure a ratio is: half of its interval as a share of it, `±4%`; `±?` without an interval.
@@ -63,15 +69,6 @@ pub(crate) fn range(interval: Option<Interval>) -> String {
     )
 }
 
-/// A ratio with what it takes to believe it: `1.68 ±4%`.
-pub(crate) fn ratio_with_interval(estimate: &RatioEstimate) -> String {
-    format!(
-        "{} {}",
-        format_ratio(estimate.ratio),
-        plus_minus(estimate.interval)
-    )
-}
-
 /// A published ratio, with the digits it was published with: `1.35`, `5`.
 pub(crate) fn published(ratio: f64) -> String {
     if !ratio.is_finite() {
@@ -81,6 +78,16 @@ pub(crate) fn published(ratio: f64) -> String {
     match shown.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole.to_owned(),
         _ => shown,
+    }
+}
+
+/// What became of a comparison, as one word of a class in a page: `good`, `bad`, `none`, `unsure`.
+pub(crate) fn class_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "good",
+        Verdict::Slower => "bad",
+        Verdict::NoDifferenceWorthHaving => "none",
+        Verdict::NotSureYet => "unsure",
     }
 }
 

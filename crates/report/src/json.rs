@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_or_null() {
-        assert_eq!(rounded(Some(9412.345_678_9)), Some(9412.346));
+        assert_eq!(rounded(Some(9_412.345_678_9)), Some(9_412.346));
         assert_eq!(rounded(Some(f64::NAN)), None);
         assert_eq!(rounded(Some(f64::NEG_INFINITY)), None);
         assert_eq!(rounded(Some(1e-300)), Some(1e-300));

@@ -10,11 +10,13 @@
 //! and `figures` (numbers as text); one module a format does the rest.
 
 mod figures;
+mod html;
 mod json;
 mod space;
 mod summary;
 mod terminal;
 mod text;
 
+pub use html::html;
 pub use json::{FORMAT, json};
 pub use terminal::{Look, terminal};

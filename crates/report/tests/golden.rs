@@ -8,9 +8,12 @@ use std::path::PathBuf;
 
 use sqlitmus_core::analysis::analyse;
 use sqlitmus_core::run::Run;
-use sqlitmus_report::{Look, json, terminal};
+use sqlitmus_report::{Look, html, json, terminal};
 
-const FIXTURES: [(&str, fn() -> Run); 3] = [
+/// A name and what makes the run.
+type Fixture = (&'static str, fn() -> Run);
+
+const FIXTURES: [Fixture; 3] = [
     ("complete", fixture::complete),
     ("interrupted", fixture::interrupted),
     ("hostile", fixture::hostile),
@@ -53,5 +56,13 @@ fn json_reports() {
     for (name, run) in FIXTURES {
         let run = run();
         check(&format!("{name}.json"), &json(&run, &analyse(&run)));
+    }
+}
+
+#[test]
+fn html_reports() {
+    for (name, run) in FIXTURES {
+        let run = run();
+        check(&format!("{name}.html"), &html(&run, &analyse(&run)));
     }
 }

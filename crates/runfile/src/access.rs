@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use tempfile::TempDir;
 
 use crate::contents::Contents;
@@ -49,7 +49,7 @@ impl ReadAccess {
             connection
                 .busy_timeout(READER_PATIENCE)
                 .map_err(|source| RunFileError::from_database(path, source))?;
-            match check_tables(path, &connection) {
+            match check_whole(path, &connection) {
                 Err(error) if needs_recovery(&error) => {}
                 checked => {
                     return checked.map(|()| Self {
@@ -61,7 +61,6 @@ impl ReadAccess {
             }
         }
         let (connection, copy) = recovered_copy(path)?;
-        check_tables(path, &connection)?;
         Ok(Self {
             connection,
             path: path.to_owned(),
@@ -82,13 +81,21 @@ impl ReadAccess {
 pub(crate) fn open_for_append(path: &Path) -> Result<Connection, RunFileError> {
     Header::read(path)?;
     let connection = open_writable(path)?;
-    check_tables(path, &connection)?;
+    check_whole(path, &connection)?;
     Ok(connection)
 }
 
 /// Opens any existing file for writing, with the modes that the head of this file explains.
 pub(crate) fn open_writable(path: &Path) -> Result<Connection, RunFileError> {
+    let failed = |source| RunFileError::from_database(path, source);
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // SQLite opens a file that may not be written for reading, and would complain a round later.
+    if connection.is_readonly(MAIN_DB).map_err(failed)? {
+        return Err(RunFileError::File {
+            path: path.to_owned(),
+            source: io::ErrorKind::PermissionDenied.into(),
+        });
+    }
     let set = || {
         connection.busy_timeout(WRITER_PATIENCE)?;
         let mode: String =
@@ -96,7 +103,7 @@ pub(crate) fn open_writable(path: &Path) -> Result<Connection, RunFileError> {
         connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")?;
         Ok(mode)
     };
-    let mode = set().map_err(|source| RunFileError::from_database(path, source))?;
+    let mode = set().map_err(failed)?;
     if mode == "delete" {
         Ok(connection)
     } else {
@@ -116,23 +123,45 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, RunFileError> {
         .map_err(|source| RunFileError::from_database(path, source))
 }
 
-fn check_tables(path: &Path, connection: &Connection) -> Result<(), RunFileError> {
-    let names = || {
-        connection
-            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?
-            .query_map([], |row| row.get(0))?
-            .collect::<Result<Vec<String>, _>>()
-    };
-    let names = names().map_err(|source| RunFileError::from_database(path, source))?;
-    for table in TABLES {
-        if !names.iter().any(|name| name == table) {
-            return Err(RunFileError::MissingTable {
-                path: path.to_owned(),
-                table,
-            });
-        }
+/// Checks that the file is all there: its length and its tables.
+fn check_whole(path: &Path, connection: &Connection) -> Result<(), RunFileError> {
+    let failed = |source| RunFileError::from_database(path, source);
+    // As long as the transaction lasts nobody writes, so the length and the header agree.
+    let transaction = connection.unchecked_transaction().map_err(failed)?;
+    let tables = table_names(&transaction).map_err(failed)?;
+    let number = |pragma: &str| transaction.query_row(pragma, [], |row| row.get::<_, u32>(0));
+    let pages = number("PRAGMA page_count").map_err(failed)?;
+    let page_bytes = number("PRAGMA page_size").map_err(failed)?;
+    let expected_bytes = u64::from(pages) * u64::from(page_bytes);
+    let found_bytes = fs::metadata(path)
+        .map_err(|source| RunFileError::from_file(path, source))?
+        .len();
+    // SQLite itself would take a last page that is cut short as filled up with zeros, and figures
+    // would change unnoticed.
+    if found_bytes < expected_bytes {
+        return Err(RunFileError::Truncated {
+            path: path.to_owned(),
+            expected_bytes,
+            found_bytes,
+        });
     }
-    Ok(())
+    match TABLES
+        .iter()
+        .find(|table| !tables.iter().any(|name| name == *table))
+    {
+        None => Ok(()),
+        Some(table) => Err(RunFileError::MissingTable {
+            path: path.to_owned(),
+            table,
+        }),
+    }
+}
+
+fn table_names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?
+        .query_map([], |row| row.get(0))?
+        .collect()
 }
 
 /// Whether reading failed only because a journal has to be rolled back first.
@@ -164,7 +193,9 @@ fn recovered_copy(path: &Path) -> Result<(Connection, TempDir), RunFileError> {
     }
     copy_file(&original, &copy).map_err(refused)?;
     let in_copy = |source| RunFileError::from_database(path, source);
-    let connection = connect(&copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // Takes over what a write-ahead log holds, too.
+    let connection = open_writable(&copy)?;
+    check_whole(&copy, &connection)?;
     let verdict: String = connection
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
         .map_err(in_copy)?;

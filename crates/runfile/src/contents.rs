@@ -30,7 +30,7 @@ pub struct RecordedRound {
     pub complete: bool,
 }
 
-/// A cell that holds what cannot be there.
+/// What was read, or why it could not be.
 type Reading<T> = Result<T, ReadingError>;
 
 /// Why contents could not be read; the path is added by the caller.

@@ -1,5 +1,5 @@
 //! What makes a file a run file: its marks and its tables. The statements stand in `schema.sql`;
-//! filling and reading the tables is done by [`crate::run_file`] and [`crate::contents`].
+//! [`crate::RunFile`] fills the tables, [`crate::read`] reads them.
 #![doc = include_str!("../SCHEMA.md")]
 
 /// `PRAGMA application_id` of a run file: the letters `SLTM`. It stands at offset 68 of the file,

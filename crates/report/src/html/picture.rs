@@ -75,19 +75,25 @@ pub(super) struct Mark {
     pub(super) ratio: f64,
     /// Its interval.
     pub(super) interval: Option<Interval>,
-    /// Class of the verdict, or which kind of figure it is.
-    pub(super) kind: MarkKind,
+    /// What it stands for.
+    pub(super) shape: Shape,
+    /// Class of its verdict.
+    pub(super) class: &'static str,
+    /// What stands at the end of the scale; may be empty.
+    pub(super) text: String,
 }
 
 /// What a mark stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MarkKind {
-    /// Ours; the class of its verdict, and its text.
-    Ours(&'static str),
-    /// Ours including settling.
-    Settled(&'static str),
-    /// Published.
+pub(super) enum Shape {
+    /// Our ratio: a dot.
+    Ours,
+    /// Our ratio including settling: a small dot beneath.
+    Settled,
+    /// A published ratio: a diamond.
     Published,
+    /// The arm that is compared with: its text alone.
+    Itself,
 }
 
 /// Places of a picture's parts: percentages of its width, and units from the top.
@@ -106,6 +112,10 @@ struct Arrangement {
     label_y: f64,
     bar_y: f64,
     ratio_y: f64,
+    /// Height of a scale's lines around the ratios.
+    grid_height: f64,
+    /// Percentage of a scale's width that is the plot; the figure stands in the rest.
+    plot: f64,
 }
 
 const WIDE: Arrangement = Arrangement {
@@ -122,6 +132,8 @@ const WIDE: Arrangement = Arrangement {
     label_y: 13.5,
     bar_y: 13.5,
     ratio_y: 13.5,
+    grid_height: 27.0,
+    plot: 64.0,
 };
 
 const NARROW: Arrangement = Arrangement {
@@ -138,10 +150,9 @@ const NARROW: Arrangement = Arrangement {
     label_y: 12.0,
     bar_y: 30.0,
     ratio_y: 49.0,
+    grid_height: 18.0,
+    plot: 50.0,
 };
-
-/// Share of a scale's width that is the plot; the figure stands in the rest.
-const PLOT: f64 = 62.0;
 
 /// Share of the bars' width that the longest bar takes; its figure stands behind it.
 const LONGEST: f64 = 76.0;
@@ -157,13 +168,15 @@ impl Picture {
     fn arranged(&self, places: &Arrangement) -> Markup {
         let height = places.top + places.row_height * self.rows.len() as f64 + 4.0;
         let id = format!("{}-{}", self.id, places.class);
-        let domains: Vec<Domain> = (0..self.scales.len()).map(|index| self.domain(index)).collect();
+        let domains: Vec<Domain> = (0..self.scales.len())
+            .map(|index| self.domain(index, places.plot))
+            .collect();
         markup! {
             svg class=(places.class) role="img" width="100%" height=(number(height))
                 aria-labelledby={ (id) "-title " (id) "-text" } {
                 title id={ (id) "-title" } { (self.title) }
                 desc id={ (id) "-text" } { (self.description) }
-                (self.headings(places, &domains, height))
+                (self.headings(places, &domains))
                 @for (index, row) in self.rows.iter().enumerate() {
                     (self.row(row, places, &domains, places.top + places.row_height * index as f64))
                 }
@@ -171,28 +184,40 @@ impl Picture {
         }
     }
 
-    fn headings(&self, places: &Arrangement, domains: &[Domain], height: f64) -> Markup {
+    fn headings(&self, places: &Arrangement, domains: &[Domain]) -> Markup {
+        let heading_y = if places.bars_width > 99.0 { 32.0 } else { 12.0 };
         markup! {
             text.small x=(percent(places.bars_left)) y="12" { (self.bars) }
             @for (index, (scale, domain)) in self.scales.iter().zip(domains).enumerate() {
-                @let heading_y = if places.bars_width > 99.0 { 32.0 } else { 12.0 };
                 svg x=(percent(places.scale_left(index, domains.len())))
                     width=(percent(places.scale_width(domains.len())))
-                    height=(number(height)) {
+                    height=(number(places.top)) {
                     text.small x="0" y=(number(heading_y)) { (fit(&scale.heading, places.heading_letters)) }
-                    @if let Some(floor) = scale.noise_floor {
-                        @let (low, high) = (domain.place(1.0 / (1.0 + floor)), domain.place(1.0 + floor));
-                        rect.band x=(percent(low)) width=(percent(high - low)) y=(number(places.top))
-                            height=(number(height - places.top)) {}
-                    }
                     @for tick in domain.ticks() {
-                        @let class = if tick == 1.0 { "one" } else { "grid" };
-                        line class=(class) x1=(percent(domain.place(tick))) x2=(percent(domain.place(tick)))
-                            y1=(number(places.top - 4.0)) y2=(number(height)) {}
-                        text.small.figure x=(percent(domain.place(tick))) y=(number(places.top - 8.0))
+                        text.small.figure x=(percent(domain.place(tick))) y=(number(places.top - 6.0))
                             text-anchor="middle" { (number(tick)) }
                     }
                 }
+            }
+        }
+    }
+
+    /// Lines and noise floor behind the ratios of a row.
+    fn grid(&self, scale: &Scale, domain: &Domain, places: &Arrangement) -> Markup {
+        let (top, bottom) = (
+            places.ratio_y - places.grid_height / 2.0,
+            places.ratio_y + places.grid_height / 2.0,
+        );
+        markup! {
+            @if let Some(floor) = scale.noise_floor {
+                @let (low, high) = (domain.place(1.0 / (1.0 + floor)), domain.place(1.0 + floor));
+                rect.band x=(percent(low)) width=(percent(high - low)) y=(number(top))
+                    height=(number(places.grid_height)) {}
+            }
+            @for tick in domain.ticks() {
+                line class=(if tick == 1.0 { "one" } else { "grid" })
+                    x1=(percent(domain.place(tick))) x2=(percent(domain.place(tick)))
+                    y1=(number(top)) y2=(number(bottom)) {}
             }
         }
     }
@@ -215,10 +240,11 @@ impl Picture {
                     }
                     PictureBody::Figures { solid, light, figure, marks } => {
                         (bar(*solid, *light, figure, places, top))
-                        @for (index, (marks, domain)) in marks.iter().zip(domains).enumerate() {
+                        @for (index, ((marks, scale), domain)) in marks.iter().zip(&self.scales).zip(domains).enumerate() {
                             svg x=(percent(places.scale_left(index, domains.len())))
                                 width=(percent(places.scale_width(domains.len())))
                                 y=(number(top)) height=(number(places.row_height)) {
+                                (self.grid(scale, domain, places))
                                 @for mark in marks { (mark.render(domain, places.ratio_y)) }
                             }
                         }
@@ -228,12 +254,18 @@ impl Picture {
         }
     }
 
-    fn domain(&self, scale: usize) -> Domain {
+    fn domain(&self, scale: usize, plot: f64) -> Domain {
         let marks = self.rows.iter().flat_map(|row| match &row.body {
-            PictureBody::Figures { marks, .. } => marks.get(scale).map(Vec::as_slice).unwrap_or(&[]),
+            PictureBody::Figures { marks, .. } => {
+                marks.get(scale).map(Vec::as_slice).unwrap_or(&[])
+            }
             PictureBody::Trouble { .. } => &[],
         });
-        let mut domain = Domain { low: 0.8, high: 1.25 };
+        let mut domain = Domain {
+            low: 0.8,
+            high: 1.25,
+            plot,
+        };
         for mark in marks {
             domain.include(mark.ratio);
             // Intervals of two rounds can be absurdly wide; they are cut off at the border.
@@ -257,7 +289,13 @@ impl Arrangement {
 }
 
 fn bar(solid: f64, light: f64, figure: &str, places: &Arrangement, top: f64) -> Markup {
-    let share = |share: f64| if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let share = |share: f64| {
+        if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    };
     let (solid, light) = (share(solid) * LONGEST, share(light) * LONGEST);
     markup! {
         svg x=(percent(places.bars_left)) width=(percent(places.bars_width))
@@ -275,43 +313,46 @@ fn bar(solid: f64, light: f64, figure: &str, places: &Arrangement, top: f64) -> 
 impl Mark {
     fn render(&self, domain: &Domain, middle: f64) -> Markup {
         let place = percent(domain.place(self.ratio));
-        let whisker = |y: f64, class: &str| {
-            let ends = self.interval.map(|ends| (domain.place(ends.low), domain.place(ends.high)));
+        let interval = |middle: f64, height: f64| {
+            let ends = self
+                .interval
+                .map(|ends| (domain.place(ends.low), domain.place(ends.high)));
             markup! {
                 @if let Some((low, high)) = ends {
-                    line class={ "whisker " (class) } x1=(percent(low)) x2=(percent(high))
-                        y1=(number(y)) y2=(number(y)) {}
+                    rect class={ "interval " (self.class) } x=(percent(low)) width=(percent(high - low))
+                        y=(number(middle - height / 2.0)) height=(number(height)) {}
                 }
             }
         };
-        match self.kind {
-            MarkKind::Ours(class) => markup! {
-                (whisker(middle, class))
-                circle class=(class) cx=(place) cy=(number(middle)) r="4.5" stroke-width="1.5" {}
-                text x="100%" y=(number(middle + 4.5)) text-anchor="end" class={ "figure " (class) } {
-                    (crate::figures::mark_of_class(class))
-                    (crate::figures::ratio_words(self.ratio, self.interval))
+        markup! {
+            @match self.shape {
+                Shape::Ours => {
+                    (interval(middle, 13.0))
+                    circle class=(self.class) cx=(place) cy=(number(middle)) r="3.5" stroke-width="1.5" {}
                 }
-            },
-            MarkKind::Settled(class) => markup! {
-                g.settled {
-                    (whisker(middle + 8.0, class))
-                    circle class=(class) cx=(place) cy=(number(middle + 8.0)) r="3" {}
+                Shape::Settled => g.settled {
+                    (interval(middle + 8.0, 5.0))
+                    circle class=(self.class) cx=(place) cy=(number(middle + 8.0)) r="2.2" {}
                 }
-            },
-            MarkKind::Published => markup! {
-                svg x=(place) y=(number(middle)) overflow="visible" {
+                Shape::Published => svg x=(place) y=(number(middle)) overflow="visible" {
                     path.published d="M0 -6.5 L6.5 0 L0 6.5 L-6.5 0 Z" {}
                 }
-            },
+                Shape::Itself => {}
+            }
+            @if !self.text.is_empty() {
+                text x="100%" y=(number(middle + 4.5)) text-anchor="end"
+                    class={ "figure " (self.class) } { (self.text) }
+            }
         }
     }
 }
 
-/// The ratios that a scale reaches from and to.
+/// The ratios that a scale reaches from and to, and how much room it has.
 struct Domain {
     low: f64,
     high: f64,
+    /// Percentage of the scale's width that is the plot.
+    plot: f64,
 }
 
 impl Domain {
@@ -328,8 +369,12 @@ impl Domain {
     fn place(&self, ratio: f64) -> f64 {
         const MARGIN: f64 = 4.0;
         let share = (ratio.max(1e-9).ln() - self.low.ln()) / (self.high.ln() - self.low.ln());
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
-        MARGIN + share * (PLOT - 2.0 * MARGIN)
+        let share = if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
+        MARGIN + share * (self.plot - 2.0 * MARGIN)
     }
 
     /// Round numbers inside, few enough to be read side by side.
@@ -337,7 +382,8 @@ impl Domain {
         let inside = |ticks: &[f64]| -> Vec<f64> {
             let decades = (-6..=6).map(|power| 10f64.powi(power));
             let all = decades.flat_map(|decade| ticks.iter().map(move |tick| tick * decade));
-            all.filter(|tick| (self.low..=self.high).contains(tick)).collect()
+            all.filter(|tick| (self.low..=self.high).contains(tick))
+                .collect()
         };
         for steps in [[1.0, 2.0, 5.0].as_slice(), &[1.0, 3.0], &[1.0]] {
             let ticks = inside(steps);
@@ -352,7 +398,10 @@ impl Domain {
 /// A coordinate with one decimal at the most.
 fn number(value: f64) -> String {
     let rounded = format!("{value:.6}");
-    rounded.trim_end_matches('0').trim_end_matches('.').to_owned()
+    rounded
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn percent(value: f64) -> String {
@@ -366,7 +415,11 @@ mod tests {
 
     #[test]
     fn scales_hold_every_ratio() {
-        let mut domain = Domain { low: 0.8, high: 1.25 };
+        let mut domain = Domain {
+            low: 0.8,
+            high: 1.25,
+            plot: 60.0,
+        };
         for ratio in [0.02, 33.0, f64::NAN, f64::INFINITY, 0.0, -1.0] {
             domain.include(ratio);
         }
@@ -376,6 +429,14 @@ mod tests {
             assert!((0.0..=100.0).contains(&domain.place(ratio)), "{ratio}");
         }
         assert_eq!(domain.ticks(), [0.1, 1.0, 10.0]);
-        assert_eq!(Domain { low: 0.8, high: 6.2 }.ticks(), [1.0, 2.0, 5.0]);
+        assert_eq!(
+            Domain {
+                low: 0.8,
+                high: 6.2,
+                plot: 60.0
+            }
+            .ticks(),
+            [1.0, 2.0, 5.0]
+        );
     }
 }

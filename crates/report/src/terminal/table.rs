@@ -1,7 +1,7 @@
 //! The layout of one chart: labels and bars on the left, figures in columns on the right, headings
 //! over them. Knows widths, not meanings; which columns there are is for the charts to decide.
 
-use crate::text::{fit, left, right, width, wrap};
+use crate::text::{left, right, width, wrap};
 
 use super::ink::{Ink, Line, Tone};
 

@@ -53,7 +53,7 @@ pub(super) fn run(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<
     };
     target::require_space(place, survey.bytes, survey.inodes(layout))?;
 
-    interruption::listen()?;
+    interruption::listen().map_err(|error| failures::file("cannot listen for Ctrl-C", &error, ""))?;
     let mut export = Export::begin(&directory, found, layout)?;
     let exported = export
         .copy(&mut connection, &path, survey.count)

@@ -53,7 +53,7 @@ pub(super) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let needed_bytes = database_bytes(page_bytes, sizes);
     target::require_space(target::parent(&path), needed_bytes, 1)?;
 
-    interruption::listen()?;
+    interruption::listen().map_err(|error| failures::file("cannot listen for Ctrl-C", &error, ""))?;
     let unfinished = target::unfinished_name(&path)?;
     let made = fill(&unfinished, &dataset, page_bytes)
         .and_then(|()| target::publish(&unfinished, &path, found));

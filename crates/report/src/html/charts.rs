@@ -1,0 +1,444 @@
+//! A section for each chart: its picture, and the same figures as a table.
+
+use maud::{Markup, html as markup};
+
+use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow, Compared};
+use sqlitmus_core::run::Run;
+use sqlitmus_core::suite::{ChartKind, Versus};
+use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
+use sqlitmus_core::verdict::Verdict;
+
+use crate::figures::{
+    DASH, class_of, judged, legend_of, mark, megabytes_per_second, microseconds, percent,
+    published, quantile, range,
+};
+use crate::space::{overhead, times_as_small};
+use crate::summary::{chart_conditions, label, named, published_of, trouble};
+use crate::text::clean;
+
+use super::picture::{Mark, Picture, PictureBody, PictureRow, Scale, Shape};
+
+/// The section of a chart; `index` counts the charts of the page from 0.
+pub(super) fn section(
+    run: &Run,
+    analysis: &Analysis,
+    chart: &ChartAnalysis,
+    index: usize,
+) -> Markup {
+    let content = Content { run, chart };
+    let title = named(&chart.chart.title, "Chart without a title");
+    let answers = clean(&chart.chart.answers);
+    let conditions = match chart.chart.shows {
+        ChartKind::Time => chart_conditions(run, analysis, &chart.chart).join(", "),
+        ChartKind::Space => {
+            "blocks allocated to files and directories, right after the stores were filled"
+                .to_owned()
+        }
+    };
+    let picture = Picture {
+        id: format!("chart-{}", index + 1),
+        description: content.description(),
+        bars: content.bars_heading().to_owned(),
+        scales: content.scales(),
+        rows: chart
+            .rows
+            .iter()
+            .map(|row| content.picture_row(row))
+            .collect(),
+        title: title.clone(),
+    };
+    markup! {
+        section aria-labelledby={ "heading-" (index + 1) } {
+            h2 id={ "heading-" (index + 1) } { (title) }
+            p.conditions {
+                @if !answers.is_empty() && !answers.eq_ignore_ascii_case(&title) { "Published: " (answers) ". " }
+                (conditions)
+            }
+            figure {
+                (picture.render())
+                figcaption { (content.legend()) }
+            }
+            div.scroll role="region" tabindex="0" aria-label={ (title) ", figures" } {
+                @match chart.chart.shows {
+                    ChartKind::Time => (content.time_table(&title)),
+                    ChartKind::Space => (content.space_table(&title)),
+                }
+            }
+        }
+    }
+}
+
+struct Content<'a> {
+    run: &'a Run,
+    chart: &'a ChartAnalysis,
+}
+
+impl Content<'_> {
+    fn settles(&self) -> bool {
+        self.chart
+            .rows
+            .iter()
+            .any(|row| row.arm.settled_operation_ns.is_some())
+    }
+
+    fn shows_space(&self) -> bool {
+        self.chart.chart.shows == ChartKind::Space
+    }
+
+    fn bars_heading(&self) -> &'static str {
+        match self.chart.chart.shows {
+            ChartKind::Time => "microseconds per blob (shorter is better)",
+            ChartKind::Space => "space on disk (shorter is better)",
+        }
+    }
+
+    fn scales(&self) -> Vec<Scale> {
+        let noise_floor = self.chart.noise_floor.filter(|_| !self.shows_space());
+        let versus = self.chart.chart.versus.iter();
+        versus
+            .map(|versus| Scale {
+                heading: format!("vs {}", named(&versus.label, "an arm without a name")),
+                noise_floor: noise_floor.filter(|floor| floor.is_finite() && *floor > 0.0),
+            })
+            .collect()
+    }
+
+    /// The chart in words, for those who do not see it.
+    fn description(&self) -> String {
+        let rows = self.chart.rows.iter().map(|row| self.hover(row));
+        rows.collect::<Vec<_>>().join(" ")
+    }
+
+    /// A row in words: `SQLite, SQL: 5.6 us, 1.68 ±2% vs files.`
+    fn hover(&self, row: &ChartRow) -> String {
+        let label = label(&row.arm);
+        let mut words = Vec::new();
+        if self.shows_space() {
+            match row.footprint {
+                None => words.push("not counted".to_owned()),
+                Some(footprint) => words.push(format_bytes(footprint.allocated_bytes)),
+            }
+        } else if let Some(trouble) = trouble(&row.arm.status) {
+            words.push(trouble);
+        } else {
+            words.push(format!("{} µs", microseconds(row.arm.operation_ns)));
+            if row.arm.settled_operation_ns.is_some() {
+                let settled = microseconds(row.arm.settled_operation_ns);
+                words.push(format!("{settled} µs including settling"));
+            }
+        }
+        for (index, versus) in self.chart.chart.versus.iter().enumerate() {
+            let against = named(&versus.label, "an arm without a name");
+            if let Some(Some(compared)) = row.versus.get(index) {
+                let ratio = judged(&compared.estimate, compared.verdict);
+                words.push(format!("{ratio} vs {against} ({})", compared.verdict));
+            }
+        }
+        format!("{label}: {}.", words.join(", "))
+    }
+
+    fn picture_row(&self, row: &ChartRow) -> PictureRow {
+        let planned = self.run.plan.arm(&row.arm.name);
+        PictureRow {
+            label: label(&row.arm),
+            strong: planned.is_some_and(|(_, arm)| arm.case.engine == "sqlite"),
+            hover: self.hover(row),
+            body: if self.shows_space() {
+                self.space_body(row)
+            } else {
+                self.time_body(row)
+            },
+        }
+    }
+
+    fn time_body(&self, row: &ChartRow) -> PictureBody {
+        if let Some(text) = trouble(&row.arm.status) {
+            let failed = text.starts_with("failed");
+            return PictureBody::Trouble { text, failed };
+        }
+        let arms = self.chart.rows.iter().map(|row| &row.arm);
+        let times = arms
+            .flat_map(|arm| [arm.operation_ns, arm.settled_operation_ns])
+            .flatten();
+        let longest_ns = times.filter(|ns| ns.is_finite()).fold(1e-9, f64::max);
+        let solid = row.arm.operation_ns.unwrap_or(0.0) / longest_ns;
+        let settled = row
+            .arm
+            .settled_operation_ns
+            .map_or(0.0, |ns| ns / longest_ns);
+        let versus = self.chart.chart.versus.iter().enumerate();
+        PictureBody::Figures {
+            solid,
+            light: (settled - solid).max(0.0),
+            figure: microseconds(row.arm.operation_ns),
+            marks: versus
+                .map(|(index, versus)| self.time_marks(row, index, versus))
+                .collect(),
+        }
+    }
+
+    fn time_marks(&self, row: &ChartRow, index: usize, versus: &Versus) -> Vec<Mark> {
+        if versus.arm == row.arm.name {
+            return vec![itself()];
+        }
+        let of = |compared: Option<&Option<Compared>>, shape: Shape| {
+            let compared = compared?.as_ref()?;
+            Some(Mark {
+                ratio: compared.estimate.ratio,
+                interval: compared.estimate.interval,
+                class: class_of(compared.verdict),
+                text: match shape {
+                    Shape::Ours => judged(&compared.estimate, compared.verdict),
+                    _ => String::new(),
+                },
+                shape,
+            })
+        };
+        let settled = of(row.versus_settled.get(index), Shape::Settled);
+        let ours = of(row.versus.get(index), Shape::Ours);
+        self.published_marks(row, index)
+            .into_iter()
+            .chain(settled)
+            .chain(ours)
+            .collect()
+    }
+
+    /// Published ratios are against files as the article read them: the first scale's.
+    fn published_marks(&self, row: &ChartRow, index: usize) -> Vec<Mark> {
+        let figures = published_of(&self.chart.chart, &row.arm.name).into_iter();
+        let figures = figures.filter(|(ratio, _)| index == 0 && ratio.is_finite() && *ratio > 0.0);
+        figures
+            .map(|(ratio, _)| Mark {
+                ratio,
+                interval: None,
+                shape: Shape::Published,
+                class: "",
+                text: String::new(),
+            })
+            .collect()
+    }
+
+    fn space_body(&self, row: &ChartRow) -> PictureBody {
+        let Some(footprint) = row.footprint else {
+            let text = trouble(&row.arm.status).unwrap_or_else(|| "not counted".to_owned());
+            return PictureBody::Trouble {
+                text,
+                failed: false,
+            };
+        };
+        let footprints = self.chart.rows.iter().filter_map(|row| row.footprint);
+        let largest = footprints
+            .map(|footprint| footprint.allocated_bytes)
+            .max()
+            .unwrap_or(1);
+        let versus = self.chart.chart.versus.iter().enumerate();
+        let marks = versus.map(|(index, versus)| {
+            if versus.arm == row.arm.name {
+                return vec![itself()];
+            }
+            let ours = times_as_small(self.run, &versus.arm, &row.arm.name).map(|ratio| Mark {
+                ratio,
+                interval: None,
+                shape: Shape::Ours,
+                class: "none",
+                text: format_ratio(ratio),
+            });
+            self.published_marks(row, index)
+                .into_iter()
+                .chain(ours)
+                .collect()
+        });
+        PictureBody::Figures {
+            solid: footprint.allocated_bytes as f64 / largest.max(1) as f64,
+            light: 0.0,
+            figure: format_bytes(footprint.allocated_bytes),
+            marks: marks.collect(),
+        }
+    }
+
+    fn legend(&self) -> Markup {
+        let rows = || self.chart.rows.iter();
+        let compared: Vec<&Compared> = rows().flat_map(|row| row.versus.iter().flatten()).collect();
+        let intervals = compared
+            .iter()
+            .any(|compared| compared.estimate.interval.is_some());
+        let published = !self.chart.chart.published.is_empty();
+        let band = self
+            .scales()
+            .iter()
+            .any(|scale| scale.noise_floor.is_some());
+        let swatch = |content: Markup| markup! { svg width="18" height="12" aria-hidden="true" { (content) } };
+        markup! {
+            @if !self.chart.chart.versus.is_empty() {
+                span.legend { "vs: times as " @if self.shows_space() { "small" } @else { "fast" } " as" }
+            }
+            @if intervals {
+                span.legend {
+                    (swatch(markup! { rect.interval.good x="2" width="14" y="0" height="12" {} circle.good cx="9" cy="6" r="3.5" {} }))
+                    "ratio with its 95% interval"
+                }
+            }
+            @if self.settles() {
+                span.legend { (swatch(markup! { rect.bar-light width="18" height="12" {} })) "settling: what a commit leaves for later" }
+                span.legend { (swatch(markup! { g.settled { circle.good cx="9" cy="6" r="2.2" {} } })) "ratio including it" }
+            }
+            @if band {
+                span.legend { (swatch(markup! { rect.band width="18" height="12" {} })) "noise floor: no verdict inside" }
+            }
+            @if published {
+                span.legend { (swatch(markup! { path.published d="M9 0.5 L14.5 6 L9 11.5 L3.5 6 Z" {} })) "published" }
+            }
+            @for verdict in [Verdict::NotSureYet, Verdict::NoDifferenceWorthHaving] {
+                @if compared.iter().any(|compared| compared.verdict == verdict) {
+                    span.legend { (legend_of(verdict).unwrap_or_default()) }
+                }
+            }
+        }
+    }
+
+    fn time_table(&self, title: &str) -> Markup {
+        let settles = self.settles();
+        let versus = &self.chart.chart.versus;
+        let columns = 5 + usize::from(settles) + versus.len();
+        markup! {
+            table.numbers {
+                caption { (title) ": time of one operation; ratios are times as fast, with 95% intervals" }
+                thead { tr {
+                    th scope="col" class="text" { "Arm" }
+                    th scope="col" { "µs per blob" }
+                    @if settles { th scope="col" { "µs incl. settling" } }
+                    th scope="col" { "MB/s" }
+                    th scope="col" { "p50 µs" }
+                    th scope="col" { "p99 µs" }
+                    @for versus in versus { th scope="col" { "vs " (named(&versus.label, "an arm")) } }
+                    th scope="col" { "Published" }
+                } }
+                tbody {
+                    @for row in &self.chart.rows {
+                        tr {
+                            th scope="row" { (label(&row.arm)) }
+                            @if let Some(text) = trouble(&row.arm.status) {
+                                td class={ "text " (trouble_class(&text)) } colspan=(columns) { (text) }
+                            } @else {
+                                td { (microseconds(row.arm.operation_ns)) }
+                                @if settles { td { (microseconds(row.arm.settled_operation_ns)) } }
+                                td { (megabytes_per_second(row.arm.bytes_per_second)) }
+                                td { (quantile(&row.arm.latencies, 0.5)) }
+                                td { (quantile(&row.arm.latencies, 0.99)) }
+                                @for (index, versus) in versus.iter().enumerate() {
+                                    td { (ratio_cell(row, index, versus.arm == row.arm.name)) }
+                                }
+                                td { (self.published_cell(row)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn space_table(&self, title: &str) -> Markup {
+        let versus = &self.chart.chart.versus;
+        markup! {
+            table.numbers {
+                caption { (title) ": allocated blocks decide; ratios are times as small. Counted, so without intervals" }
+                thead { tr {
+                    th scope="col" class="text" { "Arm" }
+                    th scope="col" { "On disk" }
+                    th scope="col" { "Sum of file sizes" }
+                    th scope="col" { "Content" }
+                    th scope="col" { "More than content" }
+                    th scope="col" { "Files" }
+                    th scope="col" { "Directories" }
+                    @for versus in versus { th scope="col" { "vs " (named(&versus.label, "an arm")) } }
+                    th scope="col" { "Published" }
+                } }
+                tbody {
+                    @for row in &self.chart.rows {
+                        tr {
+                            th scope="row" { (label(&row.arm)) }
+                            @if let Some(footprint) = &row.footprint {
+                                td { (format_bytes(footprint.allocated_bytes)) }
+                                td { (format_bytes(footprint.apparent_bytes)) }
+                                td { (format_bytes(footprint.content_bytes)) }
+                                td { (overhead(footprint).map_or_else(|| DASH.to_owned(), percent)) }
+                                td { (format_count(footprint.files)) }
+                                td { (format_count(footprint.directories)) }
+                                @for versus in versus {
+                                    td { (times_as_small(self.run, &versus.arm, &row.arm.name)
+                                        .map_or_else(|| DASH.to_owned(), format_ratio)) }
+                                }
+                                td { (self.published_cell(row)) }
+                            } @else {
+                                td.text colspan=(7 + versus.len()) {
+                                    (trouble(&row.arm.status).unwrap_or_else(|| "not counted".to_owned()))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn published_cell(&self, row: &ChartRow) -> Markup {
+        let figures = published_of(&self.chart.chart, &row.arm.name);
+        markup! {
+            @if figures.is_empty() { (DASH) }
+            @for (ratio, machine) in &figures {
+                div { (published(*ratio)) " " span.none { (machine) } }
+            }
+        }
+    }
+}
+
+/// The class of what stands in the place of figures.
+pub(super) fn trouble_class(text: &str) -> &'static str {
+    if text.starts_with("failed") {
+        "bad"
+    } else {
+        "none"
+    }
+}
+
+fn itself() -> Mark {
+    Mark {
+        ratio: 1.0,
+        interval: None,
+        shape: Shape::Itself,
+        class: "none",
+        text: "1".to_owned(),
+    }
+}
+
+fn ratio_cell(row: &ChartRow, index: usize, itself: bool) -> Markup {
+    if itself {
+        return markup! { "1" };
+    }
+    let settled = row.versus_settled.get(index).and_then(Option::as_ref);
+    markup! {
+        @if let Some(compared) = row.versus.get(index).and_then(Option::as_ref) {
+            (mark(compared.verdict)) (format_ratio(compared.estimate.ratio))
+            small { (range(compared.estimate.interval)) " " (verdict(compared.verdict)) }
+        } @else {
+            (DASH)
+        }
+        @if let Some(compared) = settled {
+            small {
+                "settled " (mark(compared.verdict)) (format_ratio(compared.estimate.ratio)) ", "
+                (range(compared.estimate.interval)) " " (verdict(compared.verdict))
+            }
+        }
+    }
+}
+
+/// A verdict in a narrow column.
+fn verdict(verdict: Verdict) -> Markup {
+    let words = match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::NoDifferenceWorthHaving => "no difference",
+        Verdict::NotSureYet => "not sure",
+    };
+    markup! { span class=(class_of(verdict)) { (words) } }
+}

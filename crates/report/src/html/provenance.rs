@@ -1,0 +1,153 @@
+//! What the figures rest on: how to read them, the machine, what each live engine said is in force,
+//! and the command that repeats the run.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html as markup};
+
+use sqlitmus_core::analysis::Analysis;
+use sqlitmus_core::run::Run;
+use sqlitmus_core::verdict::DEFAULT_THRESHOLD;
+
+use crate::figures::percent;
+use crate::summary::{Summary, label, named};
+use crate::text::clean;
+
+/// Longer values (compile options) are shown once, however many arms have them.
+const LONG_VALUE_LETTERS: usize = 60;
+
+/// The words and figures of the page, explained.
+pub(super) fn how_to_read(summary: &Summary) -> Markup {
+    markup! {
+        section aria-labelledby="heading-how" {
+            h2 id="heading-how" { "How to read the figures" }
+            p {
+                "Arms take turns in short slices; in every round each has a fresh process. A ratio is the "
+                "reference's time divided by the arm's, from slices of the same turn: above 1 the arm is faster. "
+                "Its interval says where the ratio of many such runs on this machine would lie, with 95% confidence."
+            }
+            p {
+                "The noise floor is how far the reference can seem to be from itself, measured by running it twice. "
+                "Faster and slower are said only if the whole interval is beyond it, and beyond "
+                (percent(DEFAULT_THRESHOLD)) ", the smallest difference worth having. "
+                "Not sure is no verdict: more rounds or a quieter machine may give one."
+            }
+            @if let Some(harness) = &summary.harness { p { (harness) } }
+        }
+    }
+}
+
+/// Every fact about the machine.
+pub(super) fn environment(run: &Run) -> Markup {
+    markup! {
+        section aria-labelledby="heading-environment" {
+            h2 id="heading-environment" { "Environment" }
+            @if run.environment.is_empty() { p { "The run does not say." } }
+            dl {
+                @for (name, value) in &run.environment {
+                    dt { (clean(name)) }
+                    dd { (named(value, "empty")) }
+                }
+            }
+        }
+    }
+}
+
+/// What each engine said is in force, and what it was opened with.
+pub(super) fn read_back(run: &Run, analysis: &Analysis) -> Markup {
+    let mut long = LongValues::default();
+    let arms = analysis.groups.iter().flat_map(|group| &group.arms);
+    let arms: Vec<Markup> = arms
+        .filter_map(|arm| {
+            let (_, planned) = run.plan.arm(&arm.name).filter(|(_, planned)| !planned.is_twin())?;
+            let mut trials = run.trials.iter().rev().filter(|trial| trial.arm == arm.name);
+            let said = trials.find(|trial| !trial.read_back.is_empty());
+            let case = &planned.case;
+            Some(markup! {
+                details {
+                    summary { (label(arm)) }
+                    dl {
+                        dt { "case" } dd { code { (case.id()) } }
+                        dt { "engine" } dd { (clean(&case.engine)) }
+                        dt { "opened with" } dd { (named(&case.settings.to_string(), "no settings")) }
+                        dt { "must survive" } dd { (case.durability) }
+                        @if let Some(trial) = said {
+                            @for (name, value) in &trial.read_back {
+                                dt { (clean(name)) } dd { (long.shown(name, value)) }
+                            }
+                        } @else {
+                            dt { "read back" } dd { "nothing: the engine was not reached, or has nothing to say" }
+                        }
+                    }
+                }
+            })
+        })
+        .collect();
+    markup! {
+        section aria-labelledby="heading-read-back" {
+            h2 id="heading-read-back" { "Settings in force" }
+            p.conditions { "Asked of the live engines, not remembered." }
+            @for arm in arms { (arm) }
+            @for (index, (name, value)) in long.0.iter().enumerate() {
+                details id=(LongValues::id(index)) {
+                    summary { (LongValues::title(name, index)) }
+                    pre { @for line in value.lines() { (clean(line)) "\n" } }
+                }
+            }
+        }
+    }
+}
+
+/// Values that are too long to stand in every arm's list, each once.
+#[derive(Default)]
+struct LongValues(Vec<(String, String)>);
+
+impl LongValues {
+    fn shown(&mut self, name: &str, value: &str) -> Markup {
+        if value.chars().count() <= LONG_VALUE_LETTERS {
+            return markup! { (named(value, "empty")) };
+        }
+        let pair = (name.to_owned(), value.to_owned());
+        let index = self
+            .0
+            .iter()
+            .position(|known| *known == pair)
+            .unwrap_or_else(|| {
+                self.0.push(pair);
+                self.0.len() - 1
+            });
+        markup! { a href={ "#" (Self::id(index)) } { (Self::title(name, index)) } }
+    }
+
+    fn id(index: usize) -> String {
+        format!("long-{}", index + 1)
+    }
+
+    fn title(name: &str, index: usize) -> String {
+        format!("{} ({})", named(name, "value"), index + 1)
+    }
+}
+
+/// The command that repeats the run, and what identifies it.
+pub(super) fn reproduce(run: &Run) -> Markup {
+    let head = &run.head;
+    let facts = BTreeMap::from([
+        ("run", head.id.clone()),
+        ("started (UTC)", head.started_utc.clone()),
+        ("ended (UTC)", head.finished_utc.clone().unwrap_or_default()),
+        ("place", head.place.clone()),
+        ("seed", run.plan.seed.to_string()),
+        ("suite", run.plan.suite.clone()),
+        ("scale", run.plan.scale.clone()),
+        ("sqlitmus", head.sqlitmus_version.clone()),
+    ]);
+    markup! {
+        section aria-labelledby="heading-reproduce" {
+            h2 id="heading-reproduce" { "Reproduce" }
+            pre { code { (named(&head.command_line, "The run does not say with which command.")) } }
+            dl {
+                @for (name, value) in &facts { dt { (name) } dd { (named(value, "unknown")) } }
+            }
+        }
+    }
+}
