@@ -1,7 +1,7 @@
 //! The verbs, one file each, and what they share: printing to standard output.
 
 mod clean;
-//mod kvtest;
+mod kvtest;
 mod list;
 mod measure;
 mod report;
@@ -19,7 +19,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
-        Command::Kvtest { .. } => Ok(ExitCode::Done),
+        Command::Kvtest { words } => kvtest::run(words),
         Command::List(arguments) => list::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Completions { shell } => {

@@ -174,7 +174,7 @@ impl Orchestrator<'_> {
             round += 1;
         }
         if group.writes() && !interruption::requested() {
-            any_failed |= self.verify_written(group, &given_up)?;
+            any_failed |= self.verify_written(group, round, &given_up)?;
         }
         Ok(any_failed)
     }
@@ -184,7 +184,7 @@ impl Orchestrator<'_> {
         let (what, reason) = match &trial.outcome {
             Outcome::Valid => return false,
             Outcome::Invalid(reason) => ("does not count", reason),
-            Outcome::Failed(reason) => ("failed", reason),
+            Outcome::Failed(reason) | Outcome::Refuted(reason) => ("failed", reason),
             Outcome::Skipped(reason) => ("is skipped", reason),
         };
         let message = format!("{} {what}: {reason}", trial.arm);
@@ -291,35 +291,40 @@ impl Orchestrator<'_> {
             .collect()
     }
 
-    /// Verifies every blob of every written store; says whether one differs.
+    /// Verifies every blob of every written store; says whether one differs, which is kept as a
+    /// round of its own.
     fn verify_written(
         &mut self,
         group: &Group,
+        round: u32,
         given_up: &BTreeMap<String, usize>,
     ) -> anyhow::Result<bool> {
-        let mut differs = false;
+        let mut differing = Vec::new();
         for arm in &group.arms {
             if given_up.contains_key(&arm.name) {
                 continue;
             }
             match self.stores.verify(group, arm) {
                 Ok(()) => self.stores.mark_unused(group, arm)?,
-                Err(StoreError::Interrupted) => return Ok(differs),
+                Err(StoreError::Interrupted) => return Ok(false),
                 Err(error) => {
-                    differs = true;
                     let reason = format!("after the last round: {error}");
-                    let trial = round::trial_without_samples(
+                    differing.push(round::trial_without_samples(
                         &arm.name,
-                        group.rounds,
+                        round,
                         0,
-                        Outcome::Failed(reason),
-                    );
-                    self.note_trouble(&trial, &mut BTreeMap::new());
-                    self.keeper
-                        .keep_round(&group.name, group.rounds, true, &[trial])?;
+                        Outcome::Refuted(reason),
+                    ));
                 }
             }
         }
-        Ok(differs)
+        for trial in &differing {
+            self.note_trouble(trial, &mut BTreeMap::new());
+        }
+        if !differing.is_empty() {
+            self.keeper
+                .keep_round(&group.name, round, true, &differing)?;
+        }
+        Ok(!differing.is_empty())
     }
 }

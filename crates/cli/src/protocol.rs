@@ -82,6 +82,9 @@ pub enum Response {
         content_bytes: u64,
         /// Time of the timed operations in nanoseconds.
         elapsed_ns: u64,
+        /// What the timed operations used, by name with unit; what the kernel does not tell is
+        /// not there.
+        resources: BTreeMap<String, u64>,
     },
     /// To [`Request::Settle`].
     Settled {
@@ -94,8 +97,6 @@ pub enum Response {
         digests: Vec<u64>,
         /// Latencies of all timed operations.
         latencies: Latencies,
-        /// What the timed slices used, by name with unit.
-        resources: BTreeMap<String, u64>,
     },
     /// To anything: the machine lacks what the case needs. The worker ends.
     Unavailable {

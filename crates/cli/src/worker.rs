@@ -25,9 +25,6 @@ const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
 /// recording does not push the engine's data out of the processor's cache.
 const LATENCY_DIGITS: u8 = 2;
 
-/// The one resource that is a level, not a sum.
-const PEAK_MEMORY: &str = "peak_memory_bytes";
-
 /// Answers requests until there are no more; says whether all went well.
 pub fn serve(requests: &mut dyn BufRead, responses: &mut dyn Write) -> bool {
     let mut worker = Worker::default();
@@ -115,7 +112,6 @@ struct Trial {
     session: Box<dyn Session>,
     walk: KeyWalk,
     latencies: Histogram<u64>,
-    used: BTreeMap<String, u64>,
     batch: Batch,
 }
 
@@ -156,7 +152,6 @@ impl Trial {
             walk: KeyWalk::new(keys, preparation.key_offset),
             session,
             latencies: new_histogram(),
-            used: BTreeMap::new(),
             batch: Batch::default(),
             preparation,
         };
@@ -217,9 +212,10 @@ impl Trial {
                 break now;
             }
         };
-        self.add_used(&before);
+        let resources = used_since(&before);
         Ok(Response::Sliced {
             lead_in,
+            resources,
             timed: Span {
                 position,
                 operations,
@@ -258,9 +254,9 @@ impl Trial {
         let elapsed = self.write_batch(Some(&mut latencies));
         self.latencies = latencies;
         let elapsed_ns = elapsed?;
-        self.add_used(&before);
         Ok(Response::Sliced {
             lead_in,
+            resources: used_since(&before),
             timed,
             content_bytes: self.batch.bytes.len() as u64,
             elapsed_ns,
@@ -319,7 +315,6 @@ impl Trial {
         Ok(Response::Finished {
             digests,
             latencies: Latencies(latencies.collect()),
-            resources: std::mem::take(&mut self.used),
         })
     }
 
@@ -338,14 +333,6 @@ impl Trial {
             span.operations += 1;
         }
         Ok(span)
-    }
-
-    /// Adds what was used since a snapshot; what the kernel does not tell is left out.
-    fn add_used(&mut self, before: &ResourceSnapshot) {
-        for (name, used) in ResourceSnapshot::now().since(before).named() {
-            let sum = self.used.entry(name.to_owned()).or_default();
-            *sum = if name == PEAK_MEMORY { used.max(*sum) } else { *sum + used };
-        }
     }
 }
 
@@ -368,6 +355,13 @@ impl Batch {
             self.entries.push((key, start..self.bytes.len()));
         }
     }
+}
+
+fn used_since(before: &ResourceSnapshot) -> BTreeMap<String, u64> {
+    let used = ResourceSnapshot::now().since(before);
+    used.named()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 fn new_histogram() -> Histogram<u64> {

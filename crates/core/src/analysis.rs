@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::case::CacheState;
 use crate::claims::{ClaimResult, judge_claims};
 use crate::conclusion::conclude;
 use crate::latencies::Latencies;
@@ -72,6 +73,9 @@ pub struct ArmAnalysis {
     pub round_values_ns: Vec<f64>,
     /// Trials that were kept but do not count, with their reason.
     pub left_out: Vec<String>,
+    /// Slices of trials that do count which were not in the cache state they are labelled with:
+    /// kept, not counted.
+    pub slices_left_out: u32,
 }
 
 /// Whether an arm has figures.
@@ -173,14 +177,34 @@ impl<'a> Figures<'a> {
 
     fn valid(&self, arm: &str) -> impl Iterator<Item = &'a Trial> {
         let trials = self.trials.get(arm).cloned().unwrap_or_default();
-        trials
-            .into_iter()
-            .filter(|trial| trial.outcome == Outcome::Valid && !trial.samples.is_empty())
+        let refuted = self.refutation(arm).is_some();
+        trials.into_iter().filter(move |trial| {
+            !refuted && trial.outcome == Outcome::Valid && !trial.samples.is_empty()
+        })
+    }
+
+    /// What verification found wrong with everything an arm has stored.
+    fn refutation(&self, arm: &str) -> Option<&'a str> {
+        let mut trials = self.trials.get(arm)?.iter();
+        trials.find_map(|trial| match &trial.outcome {
+            Outcome::Refuted(reason) => Some(reason.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The slices of a trial that were in the cache state that the arm is labelled with.
+    fn counted(&self, trial: &'a Trial) -> impl Iterator<Item = &'a Sample> {
+        let arm = self.run.plan.arm(&trial.arm);
+        let cache = arm.map_or(CacheState::Warm, |(_, arm)| arm.case.cache);
+        trial.samples.iter().filter(move |sample| sample.is_in(cache))
     }
 
     /// Whether an arm has figures, and why not.
     #[must_use]
     pub fn status(&self, arm: &str) -> ArmStatus {
+        if let Some(reason) = self.refutation(arm) {
+            return ArmStatus::Failed(reason.to_owned());
+        }
         if self.valid(arm).next().is_some() {
             return ArmStatus::Measured;
         }
@@ -188,9 +212,9 @@ impl<'a> Figures<'a> {
         match last.map(|trial| &trial.outcome) {
             None => ArmStatus::NotReached,
             Some(Outcome::Skipped(reason)) => ArmStatus::Skipped(reason.clone()),
-            Some(Outcome::Failed(reason) | Outcome::Invalid(reason)) => {
-                ArmStatus::Failed(reason.clone())
-            }
+            Some(
+                Outcome::Failed(reason) | Outcome::Invalid(reason) | Outcome::Refuted(reason),
+            ) => ArmStatus::Failed(reason.clone()),
             Some(Outcome::Valid) => ArmStatus::Failed("no slices".to_owned()),
         }
     }
@@ -200,7 +224,7 @@ impl<'a> Figures<'a> {
     pub fn round_values(&self, arm: &str, cost: Cost) -> Vec<f64> {
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for trial in self.valid(arm) {
-            let values = trial.samples.iter().map(|sample| cost.of(sample));
+            let values = self.counted(trial).map(|sample| cost.of(sample));
             rounds.entry(trial.round).or_default().extend(values);
         }
         rounds
@@ -237,13 +261,12 @@ impl<'a> Figures<'a> {
             let Some(arm) = arms.get(&(reference.round, reference.set)) else {
                 continue;
             };
-            let of_arm: BTreeMap<u32, f64> = arm
-                .samples
-                .iter()
+            let of_arm: BTreeMap<u32, f64> = self
+                .counted(arm)
                 .map(|sample| (sample.turn, cost.of(sample)))
                 .collect();
             let slices = rounds.entry(reference.round).or_default();
-            for sample in &reference.samples {
+            for sample in self.counted(reference) {
                 if let Some(arm) = of_arm.get(&sample.turn) {
                     slices.push((cost.of(sample), *arm));
                 }
@@ -286,7 +309,11 @@ impl<'a> Figures<'a> {
         let round_values_ns = self.round_values(&arm.name, Cost::Acknowledged);
         let settles = arm.case.workload.writes();
         let settled = self.round_values(&arm.name, Cost::Settled);
-        let samples = || self.valid(&arm.name).flat_map(|trial| &trial.samples);
+        let samples = || {
+            self.valid(&arm.name)
+                .flat_map(|trial| self.counted(trial))
+        };
+        let all_slices: usize = self.valid(&arm.name).map(|trial| trial.samples.len()).sum();
         let bytes: u64 = samples().map(|sample| sample.content_bytes).sum();
         let elapsed_ns: u64 = samples().map(|sample| sample.elapsed_ns).sum();
         let left_out = self.trials.get(arm.name.as_str()).into_iter().flatten();
@@ -303,11 +330,13 @@ impl<'a> Figures<'a> {
                     Outcome::Valid => None,
                     Outcome::Invalid(reason)
                     | Outcome::Failed(reason)
-                    | Outcome::Skipped(reason) => {
+                    | Outcome::Skipped(reason)
+                    | Outcome::Refuted(reason) => {
                         Some(format!("round {}: {reason}", trial.round + 1))
                     }
                 })
                 .collect(),
+            slices_left_out: (all_slices - samples().count()) as u32,
             round_values_ns,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::case::CacheState;
 use crate::latencies::Latencies;
 use crate::plan::Plan;
 
@@ -89,6 +90,9 @@ pub enum Outcome {
     Failed(String),
     /// Something the machine lacks.
     Skipped(String),
+    /// Not a trial but what verification found after the last round: the store does not hold what
+    /// was written, so none of the arm's trials counts.
+    Refuted(String),
 }
 
 /// What one slice returned.
@@ -106,6 +110,11 @@ pub struct Sample {
     pub elapsed_ns: u64,
     /// Time that settling took afterwards, in nanoseconds; `None` for reading slices.
     pub settle_ns: Option<u64>,
+    /// Bytes that the timed operations had to read from a device; `None` if the kernel does not
+    /// tell.
+    pub device_read_bytes: Option<u64>,
+    /// Page faults of the timed operations that waited for a device; `None` likewise.
+    pub major_faults: Option<u64>,
 }
 
 impl Sample {
@@ -113,6 +122,17 @@ impl Sample {
     #[must_use]
     pub fn operation_ns(&self) -> f64 {
         self.elapsed_ns as f64 / self.operations as f64
+    }
+
+    /// Whether the slice was in the cache state that its case is labelled with, as far as the
+    /// kernel tells. A slice that was not is kept, and does not count.
+    #[must_use]
+    pub fn is_in(&self, cache: CacheState) -> bool {
+        match cache {
+            CacheState::Warm => {
+                self.device_read_bytes.unwrap_or(0) == 0 && self.major_faults.unwrap_or(0) == 0
+            }
+        }
     }
 
     /// Nanoseconds of one operation including settling.

@@ -117,11 +117,7 @@ impl Trial<'_> {
         let mut deliveries = Vec::new();
         let outcome = session.read(key, &mut |bytes| deliveries.push(bytes.to_vec()));
         self.done(&format!("read of blob {key}"), outcome);
-        assert_eq!(
-            deliveries.len(),
-            1,
-            "blob {key} is delivered once ({self})"
-        );
+        assert_eq!(deliveries.len(), 1, "blob {key} is delivered once ({self})");
         deliveries.remove(0)
     }
 
@@ -324,7 +320,12 @@ impl Trial<'_> {
 
 impl std::fmt::Display for Trial<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "engine {}, {}", self.engine.name(), self.settings)
+        write!(
+            formatter,
+            "engine {}, {}",
+            self.engine.name(),
+            self.settings
+        )
     }
 }
 

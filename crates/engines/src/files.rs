@@ -24,6 +24,8 @@
 mod path;
 mod read;
 mod stdio;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod write;
 
@@ -344,9 +346,7 @@ impl FilesSession {
     fn place<'a>(&'a self, path: &'a BlobPath) -> (BorrowedFd<'a>, &'a std::ffi::CStr) {
         match self.means.api {
             Api::Stdio | Api::Open => (CWD, path.full()),
-            Api::Openat | Api::Mmap => {
-                (rustix::fd::AsFd::as_fd(&self.directory), path.relative())
-            }
+            Api::Openat | Api::Mmap => (rustix::fd::AsFd::as_fd(&self.directory), path.relative()),
         }
     }
 }

@@ -15,9 +15,7 @@ pub mod null;
 pub mod packfile;
 pub mod sqlite;
 
-pub use engine::{
-    Capabilities, Content, Engine, EngineError, ReadBack, Session, Store, Writer,
-};
+pub use engine::{Capabilities, Content, Engine, EngineError, ReadBack, Session, Store, Writer};
 
 use sqlitmus_core::names::nearest;
 

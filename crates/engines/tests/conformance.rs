@@ -59,7 +59,11 @@ fn unsynchronised_files(layout: &'static str) -> Vec<Settings> {
 }
 
 /// All ways of writing, synchronised.
-fn synchronised_files(layout: &'static str, api: &'static str, sync: &'static str) -> Vec<Settings> {
+fn synchronised_files(
+    layout: &'static str,
+    api: &'static str,
+    sync: &'static str,
+) -> Vec<Settings> {
     combinations(&[
         ("layout", &[layout]),
         ("api", &[api]),

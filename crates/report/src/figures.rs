@@ -31,14 +31,15 @@ pub(crate) fn megabytes_per_second(bytes_per_second: Option<f64>) -> String {
     }
 }
 
-/// A share as a percentage: `0.4%`, `2.1%`, `14%`.
+/// A share as a percentage: `0.4%`, `2.1%`, `3%`, `14%`.
 pub(crate) fn percent(share: f64) -> String {
     if !share.is_finite() {
         return DASH.to_owned();
     }
     let percent = share * 100.0;
     let decimals = usize::from(percent.abs() < 9.95);
-    format!("{percent:.decimals$}%")
+    let shown = format!("{percent:.decimals$}");
+    format!("{}%", shown.trim_end_matches(".0"))
 }
 
 /// A ratio with its mark and how sure it is: `~1.02 ±3%`.
@@ -145,6 +146,7 @@ mod tests {
         assert_eq!(megabytes_per_second(Some(2.34e6)), "2.3");
         assert_eq!(percent(0.021), "2.1%");
         assert_eq!(percent(0.1384), "14%");
+        assert_eq!(percent(0.03), "3%");
         assert_eq!(published(5.0), "5");
         assert_eq!(published(10.0), "10");
         assert_eq!(published(1.35), "1.35");

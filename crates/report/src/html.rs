@@ -49,7 +49,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
                     }
                     (tables::claims(analysis))
                     (tables::arms(run, analysis))
-                    (tables::left_out(analysis))
+                    (tables::left_out(run, analysis))
                     (provenance::how_to_read(&summary))
                     (provenance::environment(run))
                     (provenance::read_back(run, analysis))

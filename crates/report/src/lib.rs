@@ -6,12 +6,13 @@
 //! verdicts, sentences) is decided in [`sqlitmus_core::analysis`]; this crate only puts it into
 //! words and pictures. Every text of a run is taken for hostile: see `text`.
 //!
-//! What all formats say alike stands in `summary` (words about the run), `space` (ratios of sizes)
-//! and `figures` (numbers as text); one module a format does the rest.
+//! What all formats say alike stands in `summary` and `machine` (words about the run), `space`
+//! (ratios of sizes) and `figures` (numbers as text); one module a format does the rest.
 
 mod figures;
 mod html;
 mod json;
+mod machine;
 mod space;
 mod summary;
 mod terminal;

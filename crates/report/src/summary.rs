@@ -14,6 +14,7 @@ use sqlitmus_core::suite::{Chart, Claim};
 use sqlitmus_core::units::{format_bytes, format_count, format_duration, format_ratio};
 
 use crate::figures::percent;
+use crate::machine;
 use crate::text::clean;
 
 /// What stands at the head of a report. All texts are cleaned.
@@ -37,7 +38,7 @@ impl Summary {
             question: named(&run.plan.question, "What did this run measure?"),
             warnings: warnings(run, analysis),
             conditions: conditions(run, analysis),
-            machine: machine(run),
+            machine: machine::pieces(run),
             harness: harness(run, analysis),
         }
     }
@@ -152,6 +153,59 @@ pub(crate) fn chart_conditions(run: &Run, analysis: &Analysis, chart: &Chart) ->
     pieces
 }
 
+/// Trials of an arm that do not count, and why.
+pub(crate) struct LeftOut {
+    /// Which, counted from 1: `round 3`, `rounds 1-9`.
+    pub(crate) rounds: String,
+    /// What was wrong with them.
+    pub(crate) reason: String,
+}
+
+/// The trials of an arm that were kept but do not count; those with the same reason together.
+pub(crate) fn left_out_of(run: &Run, arm: &str) -> Vec<LeftOut> {
+    let mut reasons: Vec<(String, BTreeSet<u32>)> = Vec::new();
+    for trial in run.trials.iter().filter(|trial| trial.arm == arm) {
+        let (Outcome::Invalid(reason)
+        | Outcome::Failed(reason)
+        | Outcome::Skipped(reason)
+        | Outcome::Refuted(reason)) =
+            &trial.outcome
+        else {
+            continue;
+        };
+        let reason = named(reason, "no reason given");
+        let round = trial.round.saturating_add(1);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, rounds)) => {
+                rounds.insert(round);
+            }
+            None => reasons.push((reason, BTreeSet::from([round]))),
+        }
+    }
+    let words = |(reason, rounds): (String, BTreeSet<u32>)| LeftOut {
+        rounds: rounds_words(&rounds),
+        reason,
+    };
+    reasons.into_iter().map(words).collect()
+}
+
+/// `round 3`, `rounds 1-4, 7`.
+fn rounds_words(rounds: &BTreeSet<u32>) -> String {
+    let mut stretches: Vec<(u32, u32)> = Vec::new();
+    for &round in rounds {
+        match stretches.last_mut() {
+            Some((_, last)) if last.saturating_add(1) == round => *last = round,
+            _ => stretches.push((round, round)),
+        }
+    }
+    let words = stretches.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    let noun = if rounds.len() == 1 { "round" } else { "rounds" };
+    format!("{noun} {}", words.collect::<Vec<_>>().join(", "))
+}
+
 /// The published ratios of an arm, each with the machine it is from.
 pub(crate) fn published_of(chart: &Chart, arm: &str) -> Vec<(f64, String)> {
     let figures = chart
@@ -201,23 +255,6 @@ pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
         format_count(count),
         if count == 1 { one } else { many }
     )
-}
-
-/// Versions of SQLite that the live engines reported.
-pub(crate) fn sqlite_versions(run: &Run) -> BTreeSet<String> {
-    let versions = run.trials.iter().filter_map(|trial| {
-        let (_, arm) = run.plan.arm(&trial.arm)?;
-        let mut names = [
-            "sqlite_version",
-            "sqlite-version",
-            "library_version",
-            "version",
-        ]
-        .iter();
-        let version = names.find_map(|name| trial.read_back.get(*name))?;
-        arm.case.engine.contains("sqlite").then(|| clean(version))
-    });
-    versions.filter(|version| !version.is_empty()).collect()
 }
 
 fn size(bytes: u32) -> String {
@@ -385,81 +422,6 @@ fn noise_words(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// A fact about the machine; `None` if it is not known.
-pub(crate) fn fact(run: &Run, name: &str) -> Option<String> {
-    let (_, value) = run.environment.iter().find(|(found, _)| found == name)?;
-    let value = clean(value);
-    (!value.is_empty() && value != "unknown" && value != "none").then_some(value)
-}
-
-/// The machine in short pieces: `AMD EPYC, 2 cores, 24 GB`, `ext4 on /dev/vda (virtual disk)`,
-/// `Linux 6.18.44`, `SQLite 3.54.1`. What the run does not know is left out.
-fn machine(run: &Run) -> Vec<String> {
-    let number = |name: &str| fact(run, name).and_then(|value| value.parse::<u64>().ok());
-    let model = fact(run, "cpu_model")
-        .map(|model| short_model(&model))
-        .or_else(|| fact(run, "cpu_architecture").map(|name| format!("{name} processor")));
-    let cores = number("cpu_logical_cores").map(|all| match number("cpu_allowed_cores") {
-        Some(allowed) if allowed < all => format!("{allowed} of {all} cores"),
-        _ => plural(all, "core", "cores"),
-    });
-    let memory = number("memory_total_bytes").map(|total| {
-        match number("memory_limit_bytes").filter(|limit| *limit < total) {
-            Some(limit) => format!("{} limited to {}", memory(total), memory(limit)),
-            None => memory(total),
-        }
-    });
-    let hardware: Vec<String> = [model, cores, memory].into_iter().flatten().collect();
-    let versions: Vec<String> = sqlite_versions(run).into_iter().collect();
-    let place = fact(run, "place_description").or_else(|| fact(run, "filesystem"));
-    let pieces = [
-        (!hardware.is_empty()).then(|| hardware.join(", ")),
-        place,
-        fact(run, "kernel").map(|kernel| short_kernel(&kernel)),
-        (!versions.is_empty()).then(|| format!("SQLite {}", versions.join(" and "))),
-    ];
-    let pieces: Vec<String> = pieces.into_iter().flatten().collect();
-    if pieces.is_empty() {
-        return vec!["the run does not say on which machine it was measured".to_owned()];
-    }
-    pieces
-}
-
-/// A processor's name without trade marks and without the frequency, which the model implies.
-fn short_model(model: &str) -> String {
-    let model = model.replace("(R)", "").replace("(TM)", "");
-    let model = model.split(" @ ").next().unwrap_or(&model);
-    let words = model
-        .split_whitespace()
-        .filter(|word| !["CPU", "Processor"].contains(word));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// `Linux 6.18.44-distribution-7` without what follows the version.
-fn short_kernel(kernel: &str) -> String {
-    let Some((name, release)) = kernel.split_once(' ') else {
-        return kernel.to_owned();
-    };
-    let is_version = |letter: char| letter.is_ascii_digit() || letter == '.';
-    let end = release
-        .find(|letter| !is_version(letter))
-        .unwrap_or(release.len());
-    format!("{name} {}", release[..end].trim_end_matches('.'))
-        .trim_end()
-        .to_owned()
-}
-
-/// Memory as it is sold: in units of 2^30 bytes that are called GB.
-fn memory(bytes: u64) -> String {
-    const GIBIBYTE: u64 = 1 << 30;
-    const MEBIBYTE: u64 = 1 << 20;
-    if bytes >= GIBIBYTE {
-        format!("{} GB", bytes.saturating_add(GIBIBYTE / 2) / GIBIBYTE)
-    } else {
-        format!("{} MB", (bytes + MEBIBYTE / 2) / MEBIBYTE)
-    }
-}
-
 fn harness(run: &Run, analysis: &Analysis) -> Option<String> {
     let of_null = analysis
         .groups
@@ -517,15 +479,15 @@ mod tests {
     }
 
     #[test]
-    fn names_of_machines_are_shortened() {
+    fn rounds_in_a_row_are_named_together() {
+        assert_eq!(rounds_words(&BTreeSet::from([3])), "round 3");
         assert_eq!(
-            short_model("Intel(R) Core(TM) i7-4770K CPU @ 3.50GHz"),
-            "Intel Core i7-4770K"
+            rounds_words(&BTreeSet::from([1, 2, 3, 4, 7, 9, 10])),
+            "rounds 1-4, 7, 9-10"
         );
-        assert_eq!(short_kernel("Linux 6.18.44-fc-7"), "Linux 6.18.44");
-        assert_eq!(short_kernel("Linux"), "Linux");
-        assert_eq!(memory(24_684_092 * 1024), "24 GB");
-        assert_eq!(memory(u64::MAX), "17179869183 GB");
-        assert_eq!(memory(512 << 20), "512 MB");
+        assert_eq!(
+            rounds_words(&BTreeSet::from([u32::MAX])),
+            "round 4294967295"
+        );
     }
 }

@@ -222,7 +222,8 @@ impl<'c> TrialReader<'c> {
                  ORDER BY trial_id",
             )?,
             samples: connection.prepare(
-                "SELECT turn, place, operations, content_bytes, elapsed_ns, settle_ns \
+                "SELECT turn, place, operations, content_bytes, elapsed_ns, settle_ns, \
+                 device_read_bytes, major_faults \
                  FROM sample WHERE trial_id = ? ORDER BY turn",
             )?,
             resources: connection.prepare("SELECT name, value FROM resource WHERE trial_id = ?")?,
@@ -273,6 +274,7 @@ pub(crate) fn outcome_words(outcome: &Outcome) -> (&'static str, Option<&str>) {
         Outcome::Invalid(reason) => ("invalid", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),
         Outcome::Skipped(reason) => ("skipped", Some(reason)),
+        Outcome::Refuted(reason) => ("refuted", Some(reason)),
     }
 }
 
@@ -287,6 +289,7 @@ fn outcome(row: &Row<'_>) -> Reading<Outcome> {
         ("invalid", Some(reason)) => Ok(Outcome::Invalid(reason)),
         ("failed", Some(reason)) => Ok(Outcome::Failed(reason)),
         ("skipped", Some(reason)) => Ok(Outcome::Skipped(reason)),
+        ("refuted", Some(reason)) => Ok(Outcome::Refuted(reason)),
         _ => Err(ReadingError::Value(format!(
             "a trial cannot be `{word}`, with or without a reason"
         ))),
@@ -317,6 +320,8 @@ fn samples(statement: &mut Statement<'_>, trial_id: i64) -> Reading<Vec<Sample>>
     let mut samples = Vec::new();
     while let Some(row) = rows.next()? {
         let settle_ns: Option<i64> = row.get(5)?;
+        let device_read_bytes: Option<i64> = row.get(6)?;
+        let major_faults: Option<i64> = row.get(7)?;
         samples.push(Sample {
             turn: row.get(0)?,
             place: row.get(1)?,
@@ -324,6 +329,8 @@ fn samples(statement: &mut Statement<'_>, trial_id: i64) -> Reading<Vec<Sample>>
             content_bytes: unsigned(row, 3)?,
             elapsed_ns: unsigned(row, 4)?,
             settle_ns: settle_ns.map(to_unsigned).transpose()?,
+            device_read_bytes: device_read_bytes.map(to_unsigned).transpose()?,
+            major_faults: major_faults.map(to_unsigned).transpose()?,
         });
     }
     Ok(samples)

@@ -133,7 +133,7 @@ impl<'t> TrialInsertion<'t> {
                    read_back_id, latencies) VALUES (?, ?, ?, ?, ?, ?, ?)",
             )?,
             resource: transaction.prepare("INSERT INTO resource VALUES (?, ?, ?)")?,
-            sample: transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?)")?,
+            sample: transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
         })
     }
 
@@ -177,9 +177,9 @@ impl<'t> TrialInsertion<'t> {
         sample: &Sample,
         failed: Failed<'_>,
     ) -> Result<(), RunFileError> {
-        let settle_ns = sample
-            .settle_ns
-            .map(|settle_ns| signed("settle_ns", settle_ns));
+        let known = |what: &str, value: Option<u64>| {
+            value.map(|value| signed(what, value)).transpose()
+        };
         let values = params![
             trial_id,
             sample.turn,
@@ -187,7 +187,9 @@ impl<'t> TrialInsertion<'t> {
             signed("operations", sample.operations)?,
             signed("content_bytes", sample.content_bytes)?,
             signed("elapsed_ns", sample.elapsed_ns)?,
-            settle_ns.transpose()?
+            known("settle_ns", sample.settle_ns)?,
+            known("device_read_bytes", sample.device_read_bytes)?,
+            known("major_faults", sample.major_faults)?
         ];
         self.sample.execute(values).map_err(failed)?;
         Ok(())

@@ -76,7 +76,7 @@ CREATE TABLE trial (
   round_id INTEGER NOT NULL REFERENCES round,
   arm_id INTEGER NOT NULL REFERENCES arm,
   live_set INTEGER NOT NULL CHECK (live_set >= 0), -- slices are paired within a set
-  outcome TEXT NOT NULL CHECK (outcome IN ('valid', 'invalid', 'failed', 'skipped')),
+  outcome TEXT NOT NULL CHECK (outcome IN ('valid', 'invalid', 'failed', 'skipped', 'refuted')),
   reason TEXT,                       -- why it is not valid
   read_back_id INTEGER NOT NULL REFERENCES read_back,
   latencies BLOB NOT NULL,           -- pairs of nanoseconds and count: see SCHEMA.md
@@ -100,6 +100,8 @@ CREATE TABLE sample (
   content_bytes INTEGER NOT NULL CHECK (content_bytes >= 0),
   elapsed_ns INTEGER NOT NULL CHECK (elapsed_ns >= 0), -- to the last acknowledgement
   settle_ns INTEGER CHECK (settle_ns >= 0), -- NULL for reading slices
+  device_read_bytes INTEGER CHECK (device_read_bytes >= 0), -- NULL if the kernel does not tell
+  major_faults INTEGER CHECK (major_faults >= 0), -- NULL likewise
   PRIMARY KEY (trial_id, turn)
 ) STRICT, WITHOUT ROWID;
 
@@ -118,6 +120,8 @@ SELECT
   sample.content_bytes,
   sample.elapsed_ns,
   sample.settle_ns,
+  sample.device_read_bytes,
+  sample.major_faults,
   CAST(sample.elapsed_ns AS REAL) / sample.operations AS operation_ns,
   CAST(sample.elapsed_ns + coalesce(sample.settle_ns, 0) AS REAL) / sample.operations
     AS settled_operation_ns,

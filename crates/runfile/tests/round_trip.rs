@@ -23,6 +23,7 @@ fn outcomes() -> impl Strategy<Value = Outcome> {
         1 => any::<String>().prop_map(Outcome::Invalid),
         1 => any::<String>().prop_map(Outcome::Failed),
         1 => any::<String>().prop_map(Outcome::Skipped),
+        1 => any::<String>().prop_map(Outcome::Refuted),
     ]
 }
 
@@ -31,20 +32,22 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
     let sample = (
         (any::<u32>(), any::<u32>()),
         (number(), number(), number()),
-        proptest::option::of(number()),
+        proptest::collection::vec(proptest::option::of(number()), 3),
     );
     proptest::collection::vec(sample, 0..6).prop_map(|samples| {
         let by_turn: BTreeMap<u32, Sample> = samples
             .into_iter()
             .map(
-                |((turn, place), (operations, content_bytes, elapsed_ns), settle_ns)| {
+                |((turn, place), (operations, content_bytes, elapsed_ns), known)| {
                     let sample = Sample {
                         turn,
                         place,
                         operations,
                         content_bytes,
                         elapsed_ns,
-                        settle_ns,
+                        settle_ns: known[0],
+                        device_read_bytes: known[1],
+                        major_faults: known[2],
                     };
                     (turn, sample)
                 },

@@ -29,7 +29,7 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
             look.color &= arguments.output.is_none();
             sqlitmus_report::terminal(&run, &analysis, &look)
         }
-        Format::Html => sqlitmus_report::json(&run, &analysis),
+        Format::Html => sqlitmus_report::html(&run, &analysis),
         Format::Json => sqlitmus_report::json(&run, &analysis),
     };
     match &arguments.output {

@@ -30,7 +30,10 @@ impl Trial<'_> {
             .collect();
         let key_of_large = blobs.len() as u64 + 1;
         blobs.push((key_of_large, blob(key_of_large, LARGE_BYTES)));
-        self.put(&mut *session, blobs.iter().map(|(key, value)| (*key, value)));
+        self.put(
+            &mut *session,
+            blobs.iter().map(|(key, value)| (*key, value)),
+        );
         for (key, value) in &blobs {
             self.expect_blob(&mut *session, *key, value);
         }
@@ -97,11 +100,23 @@ impl Trial<'_> {
         let mut session = self.session(&*store);
         // Beyond six digits, and each side of the borders between folders.
         let keys = [
-            1_000_000, 99, 1, 10_000, 101, 9_999, 100, 123_456_789, 12_345, 999_999, 2,
+            1_000_000,
+            99,
+            1,
+            10_000,
+            101,
+            9_999,
+            100,
+            123_456_789,
+            12_345,
+            999_999,
+            2,
         ];
-        let values: Vec<(u64, Vec<u8>)> =
-            keys.iter().map(|key| (*key, blob(*key, 50))).collect();
-        self.put(&mut *session, values.iter().map(|(key, value)| (*key, value)));
+        let values: Vec<(u64, Vec<u8>)> = keys.iter().map(|key| (*key, blob(*key, 50))).collect();
+        self.put(
+            &mut *session,
+            values.iter().map(|(key, value)| (*key, value)),
+        );
         let mut sorted = keys;
         sorted.sort_unstable();
         self.expect_keys(&mut *session, &sorted);
@@ -116,9 +131,11 @@ impl Trial<'_> {
         self.write(&mut *session, |_| ());
         self.expect_keys(&mut *session, &[]);
         // Together more than an engine will want to buffer in one piece.
-        let values: Vec<(u64, Vec<u8>)> =
-            (1..=40).map(|key| (key, blob(key, 100_000))).collect();
-        self.put(&mut *session, values.iter().map(|(key, value)| (*key, value)));
+        let values: Vec<(u64, Vec<u8>)> = (1..=40).map(|key| (key, blob(key, 100_000))).collect();
+        self.put(
+            &mut *session,
+            values.iter().map(|(key, value)| (*key, value)),
+        );
         for (key, value) in &values {
             self.expect_blob(&mut *session, *key, value);
         }

@@ -175,7 +175,15 @@ mod tests {
             let name = relative(Layout::Flat, key);
             assert_eq!(parse_number(name.as_bytes(), FLAT_DIGITS), Some(key));
         }
-        for foreign in ["1", "00001", "0000001", "00000a", "000001.new1", "", "+00001"] {
+        for foreign in [
+            "1",
+            "00001",
+            "0000001",
+            "00000a",
+            "000001.new1",
+            "",
+            "+00001",
+        ] {
             assert_eq!(parse_number(foreign.as_bytes(), FLAT_DIGITS), None);
         }
         let beyond = "18446744073709551616";

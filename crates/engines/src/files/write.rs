@@ -70,11 +70,16 @@ impl FilesSession {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         for key in 1..=content.count() {
             self.path.set(key);
-            content
-                .fill(key, &mut blob)
-                .map_err(EngineError::io("make the content of", &self.path.to_path_buf()))?;
+            content.fill(key, &mut blob).map_err(EngineError::io(
+                "make the content of",
+                &self.path.to_path_buf(),
+            ))?;
             let new_folder = self.means.layout == Layout::Tree && (key == 1 || key % 100 == 0);
-            let folders = if new_folder { self.make_folders() } else { Ok(()) };
+            let folders = if new_folder {
+                self.make_folders()
+            } else {
+                Ok(())
+            };
             folders
                 .and_then(|()| {
                     let relative = self.path.relative();
@@ -113,7 +118,7 @@ impl FilesSession {
     /// fopen("wb"), fwrite, fclose, as `updateFile()` of `kvtest`; but what the stream holds back
     /// is flushed before it is synchronised.
     fn truncate_through_stream(&self, value: &[u8]) -> Result<bool, Failure> {
-        // Asked only where the answer matters: kvtest does not ask.
+        // Asked only where the answer matters.
         let name_is_new = self.means.synchronise == Synchronise::FileAndDirectory
             && stat(self.path.full()).err() == Some(Errno::NOENT);
         let file = CFile::open(self.path.full(), c"wb").map_err(Failure::of("open"))?;

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use super::write::FrameWriter;
 use super::format::{FILE_HEADER_BYTES, FRAME_PAYLOAD_BYTES, RECORD_BYTES};
+use super::write::FrameWriter;
 use crate::key_map::KeyMap;
 
 /// Where a blob lies in the file.

@@ -25,10 +25,9 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
             }
         }
         let rotations = [1, 7, 12, 18];
-        let sum = lanes
-            .iter()
-            .zip(rotations)
-            .fold(0u64, |sum, (lane, by)| sum.wrapping_add(lane.rotate_left(by)));
+        let sum = lanes.iter().zip(rotations).fold(0u64, |sum, (lane, by)| {
+            sum.wrapping_add(lane.rotate_left(by))
+        });
         lanes.iter().fold(sum, |hash, lane| {
             (hash ^ round(0, *lane))
                 .wrapping_mul(PRIMES[0])

@@ -9,21 +9,18 @@ use super::catalog::{Catalog, Place};
 use super::compacted_path;
 use super::format::{FILE_HEADER_BYTES, file_header};
 use super::scan::{FrameReader, check_blob};
-use super::store::{lock, synchronise_parent};
+use super::store::lock;
 use super::write::{Batching, FrameWriter};
 use crate::engine::EngineError;
 
 /// Replaces the file at `path`, which `old` describes; returns the catalog of the new one. The
-/// caller keeps writers away.
+/// caller keeps writers away, and synchronises the directory if the new name must survive a loss
+/// of power (the old file, under the old name, is as good until then).
 ///
 /// # Errors
 /// A living blob does not match its checksum, or the new file cannot be written; the old one is
 /// then as it was.
-pub(super) fn compact(
-    old: &Catalog,
-    path: &Path,
-    synchronises: bool,
-) -> Result<Catalog, EngineError> {
+pub(super) fn compact(old: &Catalog, path: &Path) -> Result<Catalog, EngineError> {
     let new_path = compacted_path(path);
     let outcome = copy_living(old, path, &new_path).and_then(|catalog| {
         fs::rename(&new_path, path).map_err(EngineError::io("replace", path))?;
@@ -32,10 +29,6 @@ pub(super) fn compact(
     if outcome.is_err() {
         // The first failure is the one to report, whatever becomes of this.
         let _ = fs::remove_file(&new_path);
-        return outcome;
-    }
-    if synchronises {
-        synchronise_parent(path)?;
     }
     outcome
 }
@@ -47,10 +40,7 @@ fn copy_living(old: &Catalog, path: &Path, new_path: &Path) -> Result<Catalog, E
     writer.start(Batching::EachFrame, FILE_HEADER_BYTES, 0);
     let mut reader = FrameReader::new(&old.file, FILE_HEADER_BYTES, old.end);
     let mut payload = Vec::new();
-    while let Some(header) = reader
-        .next_frame()
-        .map_err(EngineError::io("read", path))?
-    {
+    while let Some(header) = reader.next_frame().map_err(EngineError::io("read", path))? {
         reader
             .read_payload(&header, &mut payload)
             .map_err(EngineError::io("read", path))?;

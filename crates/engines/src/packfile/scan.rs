@@ -252,10 +252,7 @@ pub fn verify(path: &Path) -> Result<Verification, EngineError> {
     let mut checked_bytes = 0;
     let mut payload = Vec::new();
     let mut reader = FrameReader::new(&catalog.file, FILE_HEADER_BYTES, catalog.end);
-    while let Some(header) = reader
-        .next_frame()
-        .map_err(EngineError::io("read", path))?
-    {
+    while let Some(header) = reader.next_frame().map_err(EngineError::io("read", path))? {
         reader
             .read_payload(&header, &mut payload)
             .map_err(EngineError::io("read", path))?;
@@ -270,11 +267,7 @@ pub fn verify(path: &Path) -> Result<Verification, EngineError> {
 }
 
 /// Compares the blobs of a frame's payload with the checksums of its records.
-fn check_payload(
-    reader: &FrameReader<'_>,
-    payload: &[u8],
-    path: &Path,
-) -> Result<(), EngineError> {
+fn check_payload(reader: &FrameReader<'_>, payload: &[u8], path: &Path) -> Result<(), EngineError> {
     let mut rest = payload;
     for record in reader.records() {
         let (blob, others) = rest.split_at(record.length as usize);

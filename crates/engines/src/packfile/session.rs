@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Reading;
 use super::access::View;
 use super::compaction::compact;
-use super::store::{Permit, Shared};
+use super::store::{Permit, Shared, synchronise_parent};
 use super::write::{Batching, FrameWriter};
 use super::{catalog::Place, format};
 use crate::engine::{EngineError, ReadBack, Session, Writer};
@@ -174,13 +174,17 @@ impl Writer for PackfileSession {
         }
         let permit = Permit::acquire(&self.shared)?;
         // Readers go on reading the old file meanwhile; the permission keeps writers away.
-        let compacted = compact(
-            &self.shared.catalog(),
-            &self.shared.path,
-            self.shared.means.synchronises,
-        )?;
+        let path = &self.shared.path;
+        let compacted = compact(&self.shared.catalog(), path)?;
+        let view = View::of(&compacted, self.shared.means.reading);
+        // The old file has lost its name: whatever fails from here on, nobody may write to it.
         *self.shared.catalog_mut() = compacted;
         permit.keep();
+        // At once, because whoever looks at the old file keeps its space from being freed.
+        self.view = view.map_err(EngineError::io("map", path))?;
+        if self.shared.means.synchronises {
+            synchronise_parent(path)?;
+        }
         Ok(())
     }
 }

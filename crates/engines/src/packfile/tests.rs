@@ -72,7 +72,8 @@ fn flip(path: &Path, position: u64) {
         .expect("opened");
     let mut byte = [0];
     file.read_exact_at(&mut byte, position).expect("read");
-    file.write_all_at(&[byte[0] ^ 1], position).expect("written");
+    file.write_all_at(&[byte[0] ^ 1], position)
+        .expect("written");
 }
 
 #[test]
@@ -318,16 +319,12 @@ fn a_load_can_be_reopened_and_verified() {
         compressibility: 0.0,
         seed: 3,
     };
-    create(&path)
-        .load(&dataset, &mut |_| ())
-        .expect("loaded");
+    create(&path).load(&dataset, &mut |_| ()).expect("loaded");
     let seen = verify(&path).expect("intact");
     assert_eq!(seen.blobs, 2_000);
     assert_eq!(seen.checked_bytes, dataset.total_bytes());
     let store = open(&path).expect("opened");
     let mut count = 0;
-    session(&*store)
-        .keys(&mut |_| count += 1)
-        .expect("keys");
+    session(&*store).keys(&mut |_| count += 1).expect("keys");
     assert_eq!(count, 2_000);
 }

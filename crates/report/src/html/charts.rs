@@ -14,9 +14,12 @@ use crate::figures::{
 };
 use crate::space::{overhead, times_as_small};
 use crate::summary::{chart_conditions, label, named, published_of, trouble};
-use crate::text::clean;
+use crate::text::{clean, fit};
 
 use super::picture::{Mark, Picture, PictureBody, PictureRow, Scale, Shape};
+
+/// Longer headings of columns are cut.
+const MOST_HEADING_LETTERS: usize = 42;
 
 /// The section of a chart; `index` counts the charts of the page from 0.
 pub(super) fn section(
@@ -97,7 +100,7 @@ impl Content<'_> {
         let versus = self.chart.chart.versus.iter();
         versus
             .map(|versus| Scale {
-                heading: format!("vs {}", named(&versus.label, "an arm without a name")),
+                heading: heading(versus),
                 noise_floor: noise_floor.filter(|floor| floor.is_finite() && *floor > 0.0),
             })
             .collect()
@@ -302,7 +305,7 @@ impl Content<'_> {
         let columns = 5 + usize::from(settles) + versus.len();
         markup! {
             table.numbers {
-                caption { (title) ": time of one operation; ratios are times as fast, with 95% intervals" }
+                caption { (title) ", in figures" }
                 thead { tr {
                     th scope="col" class="text" { "Arm" }
                     th scope="col" { "µs per blob" }
@@ -310,7 +313,7 @@ impl Content<'_> {
                     th scope="col" { "MB/s" }
                     th scope="col" { "p50 µs" }
                     th scope="col" { "p99 µs" }
-                    @for versus in versus { th scope="col" { "vs " (named(&versus.label, "an arm")) } }
+                    @for versus in versus { th scope="col" { (heading(versus)) } }
                     th scope="col" { "Published" }
                 } }
                 tbody {
@@ -341,7 +344,7 @@ impl Content<'_> {
         let versus = &self.chart.chart.versus;
         markup! {
             table.numbers {
-                caption { (title) ": allocated blocks decide; ratios are times as small. Counted, so without intervals" }
+                caption { (title) ", in figures" }
                 thead { tr {
                     th scope="col" class="text" { "Arm" }
                     th scope="col" { "On disk" }
@@ -350,7 +353,7 @@ impl Content<'_> {
                     th scope="col" { "More than content" }
                     th scope="col" { "Files" }
                     th scope="col" { "Directories" }
-                    @for versus in versus { th scope="col" { "vs " (named(&versus.label, "an arm")) } }
+                    @for versus in versus { th scope="col" { (heading(versus)) } }
                     th scope="col" { "Published" }
                 } }
                 tbody {
@@ -399,6 +402,14 @@ pub(super) fn trouble_class(text: &str) -> &'static str {
     } else {
         "none"
     }
+}
+
+/// The heading of a column of ratios; a word that never ends does not widen the table.
+fn heading(versus: &Versus) -> String {
+    fit(
+        &format!("vs {}", named(&versus.label, "an arm without a name")),
+        MOST_HEADING_LETTERS,
+    )
 }
 
 fn itself() -> Mark {

@@ -100,6 +100,7 @@ pub(super) enum Shape {
 struct Arrangement {
     class: &'static str,
     label_letters: usize,
+    label_width: f64,
     heading_letters: usize,
     reason_letters: usize,
     bars_left: f64,
@@ -116,11 +117,14 @@ struct Arrangement {
     grid_height: f64,
     /// Percentage of a scale's width that is the plot; the figure stands in the rest.
     plot: f64,
+    /// More ticks than this run into one another.
+    most_ticks: usize,
 }
 
 const WIDE: Arrangement = Arrangement {
     class: "wide",
     label_letters: 42,
+    label_width: 26.5,
     heading_letters: 42,
     reason_letters: 110,
     bars_left: 27.0,
@@ -134,11 +138,13 @@ const WIDE: Arrangement = Arrangement {
     ratio_y: 13.5,
     grid_height: 27.0,
     plot: 64.0,
+    most_ticks: 4,
 };
 
 const NARROW: Arrangement = Arrangement {
     class: "narrow",
     label_letters: 44,
+    label_width: 100.0,
     heading_letters: 25,
     reason_letters: 46,
     bars_left: 0.0,
@@ -152,6 +158,7 @@ const NARROW: Arrangement = Arrangement {
     ratio_y: 49.0,
     grid_height: 18.0,
     plot: 50.0,
+    most_ticks: 3,
 };
 
 /// Share of the bars' width that the longest bar takes; its figure stands behind it.
@@ -193,7 +200,7 @@ impl Picture {
                     width=(percent(places.scale_width(domains.len())))
                     height=(number(places.top)) {
                     text.small x="0" y=(number(heading_y)) { (fit(&scale.heading, places.heading_letters)) }
-                    @for tick in domain.ticks() {
+                    @for tick in domain.ticks(places.most_ticks) {
                         text.small.figure x=(percent(domain.place(tick))) y=(number(places.top - 6.0))
                             text-anchor="middle" { (number(tick)) }
                     }
@@ -214,7 +221,7 @@ impl Picture {
                 rect.band x=(percent(low)) width=(percent(high - low)) y=(number(top))
                     height=(number(places.grid_height)) {}
             }
-            @for tick in domain.ticks() {
+            @for tick in domain.ticks(places.most_ticks) {
                 line class=(if tick == 1.0 { "one" } else { "grid" })
                     x1=(percent(domain.place(tick))) x2=(percent(domain.place(tick)))
                     y1=(number(top)) y2=(number(bottom)) {}
@@ -228,8 +235,10 @@ impl Picture {
             g class=(class) {
                 title { (row.hover) }
                 rect.hover x="0" y=(number(top)) width="100%" height=(number(places.row_height)) {}
-                text x="0" y=(number(top + places.label_y + 4.5)) class=[row.strong.then_some("bold")] {
-                    (fit(&row.label, places.label_letters))
+                svg y=(number(top)) width=(percent(places.label_width)) height=(number(places.row_height)) {
+                    text y=(number(places.label_y + 4.5)) class=[row.strong.then_some("bold")] {
+                        (fit(&row.label, places.label_letters))
+                    }
                 }
                 @match &row.body {
                     PictureBody::Trouble { text, failed } => {
@@ -378,7 +387,7 @@ impl Domain {
     }
 
     /// Round numbers inside, few enough to be read side by side.
-    fn ticks(&self) -> Vec<f64> {
+    fn ticks(&self, most: usize) -> Vec<f64> {
         let inside = |ticks: &[f64]| -> Vec<f64> {
             let decades = (-6..=6).map(|power| 10f64.powi(power));
             let all = decades.flat_map(|decade| ticks.iter().map(move |tick| tick * decade));
@@ -387,7 +396,7 @@ impl Domain {
         };
         for steps in [[1.0, 2.0, 5.0].as_slice(), &[1.0, 3.0], &[1.0]] {
             let ticks = inside(steps);
-            if ticks.len() <= 4 {
+            if ticks.len() <= most {
                 return ticks;
             }
         }
@@ -428,14 +437,14 @@ mod tests {
         for ratio in [0.0, f64::NAN, f64::INFINITY, 1e300, 1e-300] {
             assert!((0.0..=100.0).contains(&domain.place(ratio)), "{ratio}");
         }
-        assert_eq!(domain.ticks(), [0.1, 1.0, 10.0]);
+        assert_eq!(domain.ticks(4), [0.1, 1.0, 10.0]);
         assert_eq!(
             Domain {
                 low: 0.8,
                 high: 6.2,
                 plot: 60.0
             }
-            .ticks(),
+            .ticks(4),
             [1.0, 2.0, 5.0]
         );
     }

@@ -10,7 +10,9 @@ use sqlitmus_core::suite::ClaimQuantity;
 use sqlitmus_core::units::{format_count, format_ratio};
 
 use crate::figures::{DASH, megabytes_per_second, microseconds, quantile, range};
-use crate::summary::{border, judgement, label, named, trouble, workload_words};
+use crate::summary::{
+    LeftOut, border, judgement, label, left_out_of, named, trouble, workload_words,
+};
 use crate::text::clean;
 
 use super::charts::trouble_class;
@@ -34,7 +36,7 @@ pub(super) fn claims(analysis: &Analysis) -> Markup {
             h2 id="heading-claims" { "What was published, judged by this run" }
             p.conditions { "A sentence holds only if the whole 95% interval is where it puts the ratio." }
             div.scroll role="region" tabindex="0" aria-label="Published sentences" {
-                table {
+                table.numbers {
                     thead { tr {
                         th scope="col" class="text" { "Sentence" }
                         th scope="col" class="text" { "Verdict" }
@@ -175,19 +177,39 @@ fn spark(arm: &ArmAnalysis) -> Markup {
 }
 
 /// Trials that were kept but do not count.
-pub(super) fn left_out(analysis: &Analysis) -> Markup {
+pub(super) fn left_out(run: &Run, analysis: &Analysis) -> Markup {
     let arms = analysis.groups.iter().flat_map(|group| &group.arms);
-    let with: Vec<&ArmAnalysis> = arms.filter(|arm| !arm.left_out.is_empty()).collect();
-    if with.is_empty() {
+    let of_arms: Vec<(&ArmAnalysis, LeftOut)> = arms
+        .flat_map(|arm| {
+            left_out_of(run, &arm.name)
+                .into_iter()
+                .map(move |found| (arm, found))
+        })
+        .collect();
+    if of_arms.is_empty() {
         return markup! {};
     }
     markup! {
         section aria-labelledby="heading-left-out" {
             h2 id="heading-left-out" { "Left out" }
             p.conditions { "Trials that failed, were skipped, or were not in the state they are labelled with. They are in the run file." }
-            @for arm in with {
-                h3 { (label(arm)) }
-                ul { @for reason in &arm.left_out { li { (clean(reason)) } } }
+            div.scroll role="region" tabindex="0" aria-label="Trials that are left out" {
+                table {
+                    thead { tr {
+                        th scope="col" class="text" { "Arm" }
+                        th scope="col" class="text" { "Rounds" }
+                        th scope="col" class="text" { "Reason" }
+                    } }
+                    tbody {
+                        @for (arm, left_out) in &of_arms {
+                            tr {
+                                th scope="row" { (label(arm)) }
+                                td.text { (left_out.rounds) }
+                                td.text { (left_out.reason) }
+                            }
+                        }
+                    }
+                }
             }
         }
     }

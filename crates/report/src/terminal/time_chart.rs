@@ -8,7 +8,9 @@ use sqlitmus_core::units::format_ratio;
 use crate::figures::{
     DASH, mark, megabytes_per_second, microseconds, plus_minus, published, quantile,
 };
-use crate::summary::{chart_conditions, label, label_of, named, published_of, trouble};
+use crate::summary::{
+    chart_conditions, label, label_of, left_out_of, named, published_of, trouble,
+};
 use crate::text::{clean, fit, wrap};
 
 use super::ink::Tone;
@@ -262,12 +264,16 @@ impl Content<'_> {
         if detail < Detail::Machines {
             notes.extend(self.published_note());
         }
-        let mut left_out = self.chart.rows.iter().flat_map(|row| {
-            let counts = trouble(&row.arm.status).is_none();
-            let reasons = row.arm.left_out.iter().filter(move |_| counts);
-            reasons.map(|reason| {
-                let trial = format!("{}, {}", label(&row.arm), clean(reason));
-                format!("left out: {}", fit(&trial, MOST_REASON_COLUMNS))
+        let counted = self
+            .chart
+            .rows
+            .iter()
+            .filter(|row| trouble(&row.arm.status).is_none());
+        let mut left_out = counted.flat_map(|row| {
+            let found = left_out_of(self.run, &row.arm.name).into_iter();
+            found.map(|found| {
+                let trials = format!("{}, {}: {}", label(&row.arm), found.rounds, found.reason);
+                format!("left out: {}", fit(&trials, MOST_REASON_COLUMNS))
             })
         });
         notes.extend(left_out.by_ref().take(MOST_LEFT_OUT));
