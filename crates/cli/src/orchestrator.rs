@@ -25,8 +25,9 @@ use worker_process::WorkerProgram;
 /// cost its timeout in every round.
 const FAILURES_UNTIL_GIVEN_UP: usize = 2;
 
-/// Rounds added at the most because trials were not in the state they are labelled with.
-const EXTRA_ROUNDS: u32 = 3;
+/// A group has at most this share of rounds added because trials were not in the cache state they
+/// are labelled with: one for every four.
+const ROUNDS_PER_EXTRA_ROUND: u32 = 4;
 
 /// What happens, for whoever shows it.
 #[derive(Debug)]
@@ -146,10 +147,11 @@ impl Orchestrator<'_> {
         if group.writes() {
             self.stores.mark_in_use(group)?;
         }
+        self.stores.warm(group)?;
         let mut first_trials = skipped;
         let mut round = 0;
-        let mut wanted = group.rounds;
-        while round < wanted && !interruption::requested() {
+        let mut invalid: BTreeMap<String, u32> = BTreeMap::new();
+        while round < wanted_rounds(group, &invalid) && !interruption::requested() {
             (self.tell)(Event::RoundBegins { group, round });
             let start = Instant::now();
             let mut trials = std::mem::take(&mut first_trials);
@@ -159,12 +161,9 @@ impl Orchestrator<'_> {
                 .keep_round(&group.name, round, complete, &trials)?;
             for trial in &trials {
                 any_failed |= self.note_trouble(trial, &mut given_up);
-            }
-            let invalid = trials
-                .iter()
-                .any(|trial| matches!(trial.outcome, Outcome::Invalid(_)));
-            if invalid && wanted < group.rounds + EXTRA_ROUNDS {
-                wanted += 1;
+                if let Outcome::Invalid(_) = trial.outcome {
+                    *invalid.entry(trial.arm.clone()).or_default() += 1;
+                }
             }
             (self.tell)(Event::RoundEnded {
                 group,
@@ -179,11 +178,11 @@ impl Orchestrator<'_> {
         Ok(any_failed)
     }
 
-    /// Tells of a trial that does not count; says whether it failed.
+    /// Tells of a trial that failed or was skipped; says whether it failed.
     fn note_trouble(&mut self, trial: &Trial, given_up: &mut BTreeMap<String, usize>) -> bool {
         let (what, reason) = match &trial.outcome {
-            Outcome::Valid => return false,
-            Outcome::Invalid(reason) => ("does not count", reason),
+            // What does not count is repeated, and stands in the report.
+            Outcome::Valid | Outcome::Invalid(_) => return false,
             Outcome::Failed(reason) | Outcome::Refuted(reason) => ("failed", reason),
             Outcome::Skipped(reason) => ("is skipped", reason),
         };
@@ -327,4 +326,11 @@ impl Orchestrator<'_> {
         }
         Ok(!differing.is_empty())
     }
+}
+
+/// Rounds that a group is to have: those planned, and as many more as its worst arm has trials
+/// that do not count, within bounds.
+fn wanted_rounds(group: &Group, invalid: &BTreeMap<String, u32>) -> u32 {
+    let worst = invalid.values().copied().max().unwrap_or(0);
+    group.rounds + worst.min(group.rounds.div_ceil(ROUNDS_PER_EXTRA_ROUND))
 }

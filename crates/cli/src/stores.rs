@@ -5,7 +5,7 @@
 //! behind is never mistaken for one; a store that was being written when a run was killed carries
 //! a mark and is filled anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +18,7 @@ use sqlitmus_engines::{Engine, EngineError};
 
 use crate::interruption;
 use crate::machine::ownership::{self, OwnershipError};
+use crate::machine::page_cache::{self, PageCacheError};
 use crate::orchestrator::expectation::ContentSums;
 
 /// Block that a file's last bytes are rounded up to, for estimates.
@@ -56,6 +57,9 @@ pub enum StoreError {
         /// What was found.
         reason: String,
     },
+    /// A store cannot be read into the page cache.
+    #[error(transparent)]
+    PageCache(#[from] PageCacheError),
     /// The directory for stores cannot be made ours.
     #[error(transparent)]
     Ownership(#[from] OwnershipError),
@@ -239,6 +243,22 @@ impl Stores {
             results.insert(arm.name.clone(), result);
         }
         Ok(results)
+    }
+
+    /// Reads the stores of a group into the page cache, in the order of their bytes: what is not
+    /// there yet would otherwise come in one by one, in the random order of the lead-in.
+    ///
+    /// # Errors
+    /// A store cannot be read.
+    pub fn warm(&self, group: &Group) -> Result<(), StoreError> {
+        let mut warmed = BTreeSet::new();
+        for arm in &group.arms {
+            let path = self.path(group, arm);
+            if path.exists() && warmed.insert(path.clone()) && !interruption::requested() {
+                page_cache::warm(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Marks the writing arms' stores as being written: if the mark is found by a later run,
@@ -433,7 +453,7 @@ fn footprint(path: &Path, case: &Case) -> Result<Option<Footprint>, StoreError> 
 
 fn sync(directory: &Path) -> Result<(), StoreError> {
     std::fs::File::open(directory)
-        .and_then(|directory| crate::machine::page_cache::sync_filesystem(&directory))
+        .and_then(|directory| page_cache::sync_filesystem(&directory))
         .map_err(|source| io("sync", directory, source))
 }
 

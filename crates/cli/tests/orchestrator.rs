@@ -81,7 +81,10 @@ impl Harness {
             .parent()
             .expect("a target directory")
             .join("examples/fixture_worker");
-        assert!(fixture.exists(), "examples are built with the tests");
+        assert!(
+            fixture.exists(),
+            "no fixture worker: `cargo test -p sqlitmus` builds it, `--test NAME` alone does not"
+        );
         Command::new(program)
             .args(["measure", "suite.toml", "--json", "--quiet"])
             .args(["--worker-timeout", "2", "--worker-program"])
@@ -95,11 +98,10 @@ impl Harness {
 }
 
 fn arm<'a>(result: &'a Value, name: &str) -> &'a Value {
-    result["groups"]
+    result["arms"]
         .as_array()
-        .expect("groups")
+        .expect("arms")
         .iter()
-        .flat_map(|group| group["arms"].as_array().expect("arms"))
         .find(|arm| arm["name"] == name)
         .unwrap_or_else(|| panic!("no arm {name} in {result}"))
 }

@@ -245,12 +245,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// An [`EngineError::Io`], for `map_err`.
+    /// An [`EngineError::Io`], for `map_err`. The path is copied only if there is an error.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
         move |source| Self::Io {
             doing,
-            path,
+            path: path.to_owned(),
             source,
         }
     }

@@ -37,6 +37,9 @@ pub(crate) fn percent(share: f64) -> String {
         return DASH.to_owned();
     }
     let percent = share * 100.0;
+    if percent > 999.0 {
+        return ">999%".to_owned();
+    }
     let decimals = usize::from(percent.abs() < 9.95);
     let shown = format!("{percent:.decimals$}");
     format!("{}%", shown.trim_end_matches(".0"))
@@ -70,16 +73,16 @@ pub(crate) fn range(interval: Option<Interval>) -> String {
     )
 }
 
-/// A published ratio, with the digits it was published with: `1.35`, `5`.
-pub(crate) fn published(ratio: f64) -> String {
+/// A ratio that was written down, not measured, without zeros that say nothing: `1.35`, `5`.
+pub(crate) fn bare_ratio(ratio: f64) -> String {
     if !ratio.is_finite() {
         return DASH.to_owned();
     }
     let shown = format_ratio(ratio);
-    match shown.split_once('.') {
-        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole.to_owned(),
-        _ => shown,
+    if shown.contains('.') {
+        return shown.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
+    shown
 }
 
 /// What became of a comparison, as one word of a class in a page: `good`, `bad`, `none`, `unsure`.
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(megabytes_per_second(Some(f64::INFINITY)), "-");
         assert_eq!(megabytes_per_second(None), "-");
         assert_eq!(percent(f64::NAN), "-");
-        assert_eq!(published(f64::NAN), "-");
+        assert_eq!(bare_ratio(f64::NAN), "-");
         assert_eq!(quantile(&Latencies::default(), 0.5), "-");
     }
 
@@ -147,9 +150,10 @@ mod tests {
         assert_eq!(percent(0.021), "2.1%");
         assert_eq!(percent(0.1384), "14%");
         assert_eq!(percent(0.03), "3%");
-        assert_eq!(published(5.0), "5");
-        assert_eq!(published(10.0), "10");
-        assert_eq!(published(1.35), "1.35");
-        assert_eq!(published(0.5), "0.50");
+        assert_eq!(percent(45.15), ">999%");
+        assert_eq!(bare_ratio(5.0), "5");
+        assert_eq!(bare_ratio(10.0), "10");
+        assert_eq!(bare_ratio(1.35), "1.35");
+        assert_eq!(bare_ratio(0.5), "0.5");
     }
 }

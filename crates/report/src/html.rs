@@ -62,7 +62,20 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             }
         }
     };
-    page.into_string()
+    in_lines(&page.into_string())
+}
+
+/// Line breaks between the parts of a page, where they change nothing, so that two pages can be
+/// compared line by line.
+fn in_lines(page: &str) -> String {
+    let mut lines = page.to_owned();
+    for tag in [
+        "<body", "<h2", "<figure", "<g ", "<table", "<tr", "<dt", "<details", "<footer",
+    ] {
+        lines = lines.replace(tag, &format!("\n{tag}"));
+    }
+    lines.push('\n');
+    lines
 }
 
 /// The first screen: question, warnings, answer, conditions and machine.

@@ -15,8 +15,10 @@
 //!                        not-reached), reason; operation_ns, settled_operation_ns (null for
 //!                        reading arms), content_bytes_per_second, round_values_ns;
 //!                        latencies: operations, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
-//!                        left_out (reasons of trials that do not count); footprint (or null):
-//!                        content_bytes, apparent_bytes, allocated_bytes, files, directories;
+//!                        left_out (reasons of trials that do not count), slices_left_out (of
+//!                        trials that do count: not in the stated cache state);
+//!                        footprint (or null): content_bytes, apparent_bytes,
+//!                        allocated_bytes, files, directories;
 //!                        case: workload, dataset, engine, settings, durability, cache;
 //!                        read_back: what the live engine said is in force
 //! charts        objects  title, answers, shows (time, space), noise_floor; rows: arm,
@@ -108,6 +110,7 @@ fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
         ArmStatus::Skipped(reason) => ("skipped", Some(reason)),
         ArmStatus::NotReached => ("not-reached", None),
     };
+    let rounds = arm.round_values_ns.iter().map(|ns| rounded(Some(*ns)));
     let quantile = |share: f64| arm.latencies.quantile_ns(share);
     let read_back = run
         .trials
@@ -124,7 +127,7 @@ fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
         "operation_ns": rounded(arm.operation_ns),
         "settled_operation_ns": rounded(arm.settled_operation_ns),
         "content_bytes_per_second": rounded(arm.bytes_per_second),
-        "round_values_ns": arm.round_values_ns.iter().map(|ns| rounded(Some(*ns))).collect::<Vec<_>>(),
+        "round_values_ns": rounds.collect::<Vec<_>>(),
         "latencies": {
             "operations": arm.latencies.count(),
             "p50_ns": quantile(0.5),
@@ -134,6 +137,7 @@ fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
             "max_ns": quantile(1.0),
         },
         "left_out": arm.left_out,
+        "slices_left_out": arm.slices_left_out,
         "footprint": run.footprints.get(&arm.name),
         "case": planned.map(|planned| case(&planned.case)),
         "read_back": read_back.map(|trial| &trial.read_back),

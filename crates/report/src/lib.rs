@@ -1,5 +1,5 @@
-//! Reports: a run in, bytes out. [`terminal`] for people who wait for the answer, [`html`] for
-//! those it is passed on to, [`json`] for programs.
+//! Reports: a run in, bytes out. [`terminal()`] for people who wait for the answer, [`html()`] for
+//! those it is passed on to, [`json()`] for programs.
 //!
 //! Pure: nothing is measured here, and no clock, file or environment is read, so any old run can
 //! be rendered again and gives the same bytes. What follows from the samples (ratios, intervals,

@@ -9,11 +9,11 @@ use sqlitmus_core::claims::Judgement;
 use sqlitmus_core::dataset::{Dataset, SizeDistribution};
 use sqlitmus_core::keys::KeyOrder;
 use sqlitmus_core::plan::Group;
-use sqlitmus_core::run::{Outcome, Run, RunState};
+use sqlitmus_core::run::{Outcome, Run, RunState, Sample};
 use sqlitmus_core::suite::{Chart, Claim};
-use sqlitmus_core::units::{format_bytes, format_count, format_duration, format_ratio};
+use sqlitmus_core::units::{format_bytes, format_count, format_duration};
 
-use crate::figures::percent;
+use crate::figures::{bare_ratio, percent};
 use crate::machine;
 use crate::text::clean;
 
@@ -89,14 +89,13 @@ pub(crate) fn judgement(judgement: &Judgement) -> (&'static str, Option<String>)
 
 /// Which ratios a claim needs: `needs 1.25 or more`. `None` if any will do.
 pub(crate) fn border(claim: &Claim) -> Option<String> {
-    match (claim.at_least, claim.at_most) {
-        (Some(least), Some(most)) => Some(format!(
-            "needs {} to {}",
-            format_ratio(least),
-            format_ratio(most)
-        )),
-        (Some(least), None) => Some(format!("needs {} or more", format_ratio(least))),
-        (None, Some(most)) => Some(format!("needs {} or less", format_ratio(most))),
+    match (
+        claim.at_least.map(bare_ratio),
+        claim.at_most.map(bare_ratio),
+    ) {
+        (Some(least), Some(most)) => Some(format!("needs {least} to {most}")),
+        (Some(least), None) => Some(format!("needs {least} or more")),
+        (None, Some(most)) => Some(format!("needs {most} or less")),
         (None, None) => None,
     }
 }
@@ -168,8 +167,7 @@ pub(crate) fn left_out_of(run: &Run, arm: &str) -> Vec<LeftOut> {
         let (Outcome::Invalid(reason)
         | Outcome::Failed(reason)
         | Outcome::Skipped(reason)
-        | Outcome::Refuted(reason)) =
-            &trial.outcome
+        | Outcome::Refuted(reason)) = &trial.outcome
         else {
             continue;
         };
@@ -287,12 +285,17 @@ fn order_words(order: KeyOrder) -> &'static str {
     }
 }
 
+/// `9 rounds`, or `3 of 9 rounds` if there are fewer than planned; rounds that stand in for spoiled
+/// ones can make them more.
 fn rounds(group: &Group, measured: &GroupAnalysis) -> String {
-    let planned = plural(u64::from(group.rounds), "round", "rounds");
-    if measured.rounds == group.rounds {
-        planned
+    if measured.rounds < group.rounds {
+        format!(
+            "{} of {}",
+            measured.rounds,
+            plural(u64::from(group.rounds), "round", "rounds")
+        )
     } else {
-        format!("{} of {planned}", measured.rounds)
+        plural(u64::from(measured.rounds), "round", "rounds")
     }
 }
 
@@ -367,8 +370,8 @@ fn conditions(run: &Run, analysis: &Analysis) -> Vec<String> {
     for (_, arm) in run.plan.arms() {
         add(format!("{} order", order_words(arm.case.workload.order())));
     }
+    let verified = if stayed_warm(run) { " (verified)" } else { "" };
     for (_, arm) in run.plan.arms() {
-        let verified = if stayed_warm(run) { " (verified)" } else { "" };
         add(format!("{} cache{verified}", arm.case.cache));
     }
     let mut groups = analysis.groups.iter();
@@ -387,23 +390,24 @@ fn conditions(run: &Run, analysis: &Analysis) -> Vec<String> {
     pieces
 }
 
-/// Whether every reading trial that counts says that it read nothing from the device.
+/// Whether every slice of the reading trials brings evidence of what it read from a device; those
+/// that read something do not count.
 fn stayed_warm(run: &Run) -> bool {
     let reads = |name: &str| {
-        run.plan
-            .arm(name)
-            .is_some_and(|(_, arm)| !arm.case.workload.writes())
+        let arm = run.plan.arm(name);
+        arm.is_some_and(|(_, arm)| !arm.case.workload.writes())
     };
-    let mut counted = run
+    let valid = run
         .trials
         .iter()
-        .filter(|trial| trial.outcome == Outcome::Valid && reads(&trial.arm))
+        .filter(|trial| trial.outcome == Outcome::Valid);
+    let mut samples = valid
+        .filter(|trial| reads(&trial.arm))
+        .flat_map(|trial| &trial.samples)
         .peekable();
-    counted.peek().is_some()
-        && counted.all(|trial| {
-            let used = |name: &str| trial.resources.get(name).copied();
-            used("device_read_bytes") == Some(0) && used("major_faults") == Some(0)
-        })
+    let tells =
+        |sample: &Sample| sample.device_read_bytes.is_some() && sample.major_faults.is_some();
+    samples.peek().is_some() && samples.all(tells)
 }
 
 /// `noise floor 2.1%`, or its range over the groups.

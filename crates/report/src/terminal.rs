@@ -109,9 +109,15 @@ impl Page<'_> {
     fn legend(&mut self) {
         let charts = &self.analysis.charts;
         let mut pieces: Vec<String> = Vec::new();
+        if charts
+            .iter()
+            .any(|chart| chart.chart.shows == ChartKind::Time)
+        {
+            pieces.push("us: microseconds per blob".to_owned());
+        }
         let compares = |chart: &ChartAnalysis| !chart.chart.versus.is_empty();
         if charts.iter().any(compares) {
-            pieces.push("vs: times as fast as; for space, as small as".to_owned());
+            pieces.push("vs: times as fast as (or as small as)".to_owned());
         }
         let rows = charts.iter().flat_map(|chart| &chart.rows);
         let compared: Vec<_> = rows.flat_map(|row| row.versus.iter().flatten()).collect();
@@ -134,6 +140,16 @@ impl Page<'_> {
             if compared.iter().any(|compared| compared.verdict == verdict) {
                 pieces.extend(legend_of(verdict).map(str::to_owned));
             }
+        }
+        let mut unpublished: Vec<String> = charts
+            .iter()
+            .filter(|chart| chart.chart.published.is_empty())
+            .map(|chart| text::clean(&chart.chart.answers))
+            .filter(|answers| !answers.is_empty())
+            .collect();
+        unpublished.dedup();
+        if !unpublished.is_empty() {
+            pieces.push(format!("no published figures: {}", unpublished.join(", ")));
         }
         if pieces.is_empty() {
             return;

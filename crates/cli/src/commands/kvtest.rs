@@ -9,6 +9,7 @@ mod file_names;
 mod help;
 mod init;
 mod key_sequence;
+mod notes;
 mod options;
 mod progress;
 mod random_bytes;
@@ -42,7 +43,9 @@ pub fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     match done {
         Ok(()) => Ok(ExitCode::Done),
         Err(error) if is_closed_pipe(&error) => Ok(ExitCode::Done),
-        Err(error) if error.is::<io::Error>() => Err(error.context("cannot write to standard output")),
+        Err(error) if error.is::<io::Error>() => {
+            Err(error.context("cannot write to standard output"))
+        }
         Err(error) => Err(error),
     }
 }
@@ -72,7 +75,10 @@ fn print(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<()> {
         _ => {
             let hint = match nearest(&verb, VERBS) {
                 Some(near) => format!("did you mean `sqlitmus kvtest {near}`?"),
-                None => format!("it is one of {}; see: sqlitmus kvtest --help", VERBS.join(", ")),
+                None => format!(
+                    "it is one of {}; see: sqlitmus kvtest --help",
+                    VERBS.join(", ")
+                ),
             };
             Err(Failure::bad_input(format!("kvtest has no verb `{verb}`"), hint).into())
         }

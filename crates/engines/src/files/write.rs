@@ -67,13 +67,12 @@ impl FilesSession {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), EngineError> {
         let mut blob = Vec::new();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         for key in 1..=content.count() {
             self.path.set(key);
-            content.fill(key, &mut blob).map_err(EngineError::io(
-                "make the content of",
-                &self.path.to_path_buf(),
-            ))?;
+            content.fill(key, &mut blob).map_err(|error| {
+                EngineError::io("make the content of", &self.path.to_path_buf())(error)
+            })?;
+            // Keys ascend: where the last two digits begin anew, so does a folder.
             let new_folder = self.means.layout == Layout::Tree && (key == 1 || key % 100 == 0);
             let folders = if new_folder {
                 self.make_folders()
@@ -81,19 +80,21 @@ impl FilesSession {
                 Ok(())
             };
             folders
-                .and_then(|()| {
-                    let relative = self.path.relative();
-                    let file = openat(&self.directory, relative, flags, file_mode())
-                        .map_err(Failure::of("create"))?;
-                    write_at_start(&file, &blob)?;
-                    close(file)
-                })
+                .and_then(|()| self.create_file(&blob))
                 .map_err(|failure| failure.at(self.path.to_path_buf()))?;
             if key % PROGRESS_BLOBS == 0 || key == content.count() {
                 progress(key);
             }
         }
         Ok(())
+    }
+
+    fn create_file(&self, value: &[u8]) -> Result<(), Failure> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat(&self.directory, self.path.relative(), flags, file_mode())
+            .map_err(Failure::of("create"))?;
+        write_at_start(&file, value)?;
+        close(file)
     }
 
     /// Writes the blob that `self.path` is set to.

@@ -76,7 +76,7 @@ impl Session for PackfileSession {
         };
         self.view
             .deliver(place, consume)
-            .map_err(|error| EngineError::io("read", &self.shared.path)(error))
+            .map_err(EngineError::io("read", &self.shared.path))
     }
 
     fn keys(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), EngineError> {

@@ -9,8 +9,8 @@ use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 use sqlitmus_core::verdict::Verdict;
 
 use crate::figures::{
-    DASH, class_of, judged, legend_of, mark, megabytes_per_second, microseconds, percent,
-    published, quantile, range,
+    DASH, bare_ratio, class_of, judged, legend_of, mark, megabytes_per_second, microseconds,
+    percent, quantile, range,
 };
 use crate::space::{overhead, times_as_small};
 use crate::summary::{chart_conditions, label, named, published_of, trouble};
@@ -54,7 +54,9 @@ pub(super) fn section(
         section aria-labelledby={ "heading-" (index + 1) } {
             h2 id={ "heading-" (index + 1) } { (title) }
             p.conditions {
-                @if !answers.is_empty() && !answers.eq_ignore_ascii_case(&title) { "Published: " (answers) ". " }
+                @if !answers.is_empty() && !answers.eq_ignore_ascii_case(&title) {
+                    "Published: " (answers) ". "
+                }
                 (conditions)
             }
             figure {
@@ -270,26 +272,38 @@ impl Content<'_> {
             .scales()
             .iter()
             .any(|scale| scale.noise_floor.is_some());
-        let swatch = |content: Markup| markup! { svg width="18" height="12" aria-hidden="true" { (content) } };
+        let interval = markup! {
+            rect.interval.good x="2" width="14" y="0" height="12" {}
+            circle.good cx="9" cy="6" r="3.5" {}
+        };
+        let settled = markup! { g.settled { circle.good cx="9" cy="6" r="2.2" {} } };
+        let settling = markup! { rect.bar-light width="18" height="12" {} };
+        let noise = markup! { rect.band width="18" height="12" {} };
+        let diamond = markup! { path.published d="M9 0.5 L14.5 6 L9 11.5 L3.5 6 Z" {} };
+        let pieces = [
+            (intervals, interval, "ratio with its 95% interval"),
+            (
+                self.settles(),
+                settling,
+                "settling: what a commit leaves for later",
+            ),
+            (self.settles(), settled, "ratio including it"),
+            (band, noise, "noise floor: no verdict inside"),
+            (published, diamond, "published"),
+        ];
         markup! {
             @if !self.chart.chart.versus.is_empty() {
-                span.legend { "vs: times as " @if self.shows_space() { "small" } @else { "fast" } " as" }
-            }
-            @if intervals {
                 span.legend {
-                    (swatch(markup! { rect.interval.good x="2" width="14" y="0" height="12" {} circle.good cx="9" cy="6" r="3.5" {} }))
-                    "ratio with its 95% interval"
+                    "vs: times as " @if self.shows_space() { "small" } @else { "fast" } " as"
                 }
             }
-            @if self.settles() {
-                span.legend { (swatch(markup! { rect.bar-light width="18" height="12" {} })) "settling: what a commit leaves for later" }
-                span.legend { (swatch(markup! { g.settled { circle.good cx="9" cy="6" r="2.2" {} } })) "ratio including it" }
-            }
-            @if band {
-                span.legend { (swatch(markup! { rect.band width="18" height="12" {} })) "noise floor: no verdict inside" }
-            }
-            @if published {
-                span.legend { (swatch(markup! { path.published d="M9 0.5 L14.5 6 L9 11.5 L3.5 6 Z" {} })) "published" }
+            @for (shown, swatch, words) in pieces {
+                @if shown {
+                    span.legend {
+                        svg width="18" height="12" aria-hidden="true" { (swatch) }
+                        (words)
+                    }
+                }
             }
             @for verdict in [Verdict::NotSureYet, Verdict::NoDifferenceWorthHaving] {
                 @if compared.iter().any(|compared| compared.verdict == verdict) {
@@ -389,7 +403,7 @@ impl Content<'_> {
         markup! {
             @if figures.is_empty() { (DASH) }
             @for (ratio, machine) in &figures {
-                div { (published(*ratio)) " " span.none { (machine) } }
+                div { (bare_ratio(*ratio)) " " span.none { (machine) } }
             }
         }
     }

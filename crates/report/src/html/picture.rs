@@ -199,7 +199,9 @@ impl Picture {
                 svg x=(percent(places.scale_left(index, domains.len())))
                     width=(percent(places.scale_width(domains.len())))
                     height=(number(places.top)) {
-                    text.small x="0" y=(number(heading_y)) { (fit(&scale.heading, places.heading_letters)) }
+                    text.small x="0" y=(number(heading_y)) {
+                        (fit(&scale.heading, places.heading_letters))
+                    }
                     @for tick in domain.ticks(places.most_ticks) {
                         text.small.figure x=(percent(domain.place(tick))) y=(number(places.top - 6.0))
                             text-anchor="middle" { (number(tick)) }
@@ -235,7 +237,8 @@ impl Picture {
             g class=(class) {
                 title { (row.hover) }
                 rect.hover x="0" y=(number(top)) width="100%" height=(number(places.row_height)) {}
-                svg y=(number(top)) width=(percent(places.label_width)) height=(number(places.row_height)) {
+                svg y=(number(top)) width=(percent(places.label_width))
+                    height=(number(places.row_height)) {
                     text y=(number(places.label_y + 4.5)) class=[row.strong.then_some("bold")] {
                         (fit(&row.label, places.label_letters))
                     }
@@ -249,7 +252,8 @@ impl Picture {
                     }
                     PictureBody::Figures { solid, light, figure, marks } => {
                         (bar(*solid, *light, figure, places, top))
-                        @for (index, ((marks, scale), domain)) in marks.iter().zip(&self.scales).zip(domains).enumerate() {
+                        @let scales = marks.iter().zip(&self.scales).zip(domains);
+                        @for (index, ((marks, scale), domain)) in scales.enumerate() {
                             svg x=(percent(places.scale_left(index, domains.len())))
                                 width=(percent(places.scale_width(domains.len())))
                                 y=(number(top)) height=(number(places.row_height)) {
@@ -311,10 +315,13 @@ fn bar(solid: f64, light: f64, figure: &str, places: &Arrangement, top: f64) -> 
             y=(number(top)) height=(number(places.row_height)) {
             @let y = number(places.bar_y - BAR_HEIGHT / 2.0);
             @if light > 0.0 {
-                rect.bar-light x="0" y=(y) width=(percent(solid + light)) height=(number(BAR_HEIGHT)) {}
+                rect.bar-light x="0" y=(y) width=(percent(solid + light))
+                    height=(number(BAR_HEIGHT)) {}
             }
             rect.bar x="0" y=(y) width=(percent(solid.max(0.3))) height=(number(BAR_HEIGHT)) {}
-            text.figure x=(percent(solid + light)) dx="6" y=(number(places.bar_y + 4.5)) { (figure) }
+            text.figure x=(percent(solid + light)) dx="6" y=(number(places.bar_y + 4.5)) {
+                (figure)
+            }
         }
     }
 }
@@ -337,7 +344,8 @@ impl Mark {
             @match self.shape {
                 Shape::Ours => {
                     (interval(middle, 13.0))
-                    circle class=(self.class) cx=(place) cy=(number(middle)) r="3.5" stroke-width="1.5" {}
+                    circle class=(self.class) cx=(place) cy=(number(middle)) r="3.5"
+                        stroke-width="1.5" {}
                 }
                 Shape::Settled => g.settled {
                     (interval(middle + 8.0, 5.0))

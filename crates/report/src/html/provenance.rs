@@ -22,15 +22,16 @@ pub(super) fn how_to_read(summary: &Summary) -> Markup {
         section aria-labelledby="heading-how" {
             h2 id="heading-how" { "How to read the figures" }
             p {
-                "Arms take turns in short slices; in every round each has a fresh process. A ratio is the "
-                "reference's time divided by the arm's, from slices of the same turn: above 1 the arm is faster. "
-                "Its interval says where the ratio of many such runs on this machine would lie, with 95% confidence."
+                "Arms take turns in short slices; in every round each has a fresh process. A ratio "
+                "is the reference's time divided by the arm's, from slices of the same turn: above "
+                "1 the arm is faster. Its interval says where the ratio of many such runs on this "
+                "machine would lie, with 95% confidence."
             }
             p {
-                "The noise floor is how far the reference can seem to be from itself, measured by running it twice. "
-                "Faster and slower are said only if the whole interval is beyond it, and beyond "
-                (percent(DEFAULT_THRESHOLD)) ", the smallest difference worth having. "
-                "Not sure is no verdict: more rounds or a quieter machine may give one."
+                "The noise floor is how far the reference can seem to be from itself, measured by "
+                "running it twice. Faster and slower are said only if the whole interval is beyond "
+                "it, and beyond " (percent(DEFAULT_THRESHOLD)) ", the smallest difference worth "
+                "having. Not sure is no verdict: more rounds or a quieter machine may give one."
             }
             @if let Some(harness) = &summary.harness { p { (harness) } }
         }
@@ -76,7 +77,8 @@ pub(super) fn read_back(run: &Run, analysis: &Analysis) -> Markup {
                                 dt { (clean(name)) } dd { (long.shown(name, value)) }
                             }
                         } @else {
-                            dt { "read back" } dd { "nothing: the engine was not reached, or has nothing to say" }
+                            dt { "read back" }
+                            dd { "nothing: the engine was not reached, or has nothing to say" }
                         }
                     }
                 }

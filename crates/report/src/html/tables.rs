@@ -11,7 +11,7 @@ use sqlitmus_core::units::{format_count, format_ratio};
 
 use crate::figures::{DASH, megabytes_per_second, microseconds, quantile, range};
 use crate::summary::{
-    LeftOut, border, judgement, label, left_out_of, named, trouble, workload_words,
+    LeftOut, border, judgement, label, left_out_of, named, plural, trouble, workload_words,
 };
 use crate::text::clean;
 
@@ -34,7 +34,9 @@ pub(super) fn claims(analysis: &Analysis) -> Markup {
     markup! {
         section aria-labelledby="heading-claims" {
             h2 id="heading-claims" { "What was published, judged by this run" }
-            p.conditions { "A sentence holds only if the whole 95% interval is where it puts the ratio." }
+            p.conditions {
+                "A sentence holds only if the whole 95% interval is where it puts the ratio."
+            }
             div.scroll role="region" tabindex="0" aria-label="Published sentences" {
                 table.numbers {
                     thead { tr {
@@ -75,7 +77,12 @@ fn claim_row(result: &ClaimResult) -> Markup {
             }
             td { (result.ratio.map_or_else(|| DASH.to_owned(), format_ratio)) }
             td { (range(result.interval)) }
-            td.text { small { (quantity) " of " (clean(&result.claim.numerator)) " / " (clean(&result.claim.denominator)) } }
+            td.text {
+                small {
+                    (quantity) " of " (clean(&result.claim.numerator))
+                    " / " (clean(&result.claim.denominator))
+                }
+            }
         }
     }
 }
@@ -86,17 +93,20 @@ pub(super) fn arms(run: &Run, analysis: &Analysis) -> Markup {
         section aria-labelledby="heading-arms" {
             h2 id="heading-arms" { "Every arm" }
             p.conditions {
-                "Microseconds. Percentiles are of single operations, over all rounds. The line shows the "
-                "rounds in order, from 20% below to 20% above their median."
+                "Microseconds. Percentiles are of single operations, over all rounds. The line "
+                "shows the rounds in order, from 20% below to 20% above their median."
             }
             @for group in &analysis.groups {
                 @let planned = run.plan.groups.iter().find(|planned| planned.name == group.name);
                 @let settles = group.arms.iter().any(|arm| arm.settled_operation_ns.is_some());
                 h3 { "Group " (named(&group.name, "without a name")) }
                 @if let Some(arm) = planned.and_then(|planned| planned.arms.first()) {
-                    p.conditions { (workload_words(&arm.case.workload)) ", " (arm.case.cache) " cache" }
+                    p.conditions {
+                        (workload_words(&arm.case.workload)) ", " (arm.case.cache) " cache"
+                    }
                 }
-                div.scroll role="region" tabindex="0" aria-label={ "Arms of group " (named(&group.name, "without a name")) } {
+                @let name = named(&group.name, "without a name");
+                div.scroll role="region" tabindex="0" aria-label={ "Arms of group " (name) } {
                     table.numbers {
                         thead { tr {
                             th scope="col" class="text" { "Arm" }
@@ -118,24 +128,28 @@ pub(super) fn arms(run: &Run, analysis: &Analysis) -> Markup {
 
 fn arm_row(arm: &ArmAnalysis, settles: bool) -> Markup {
     markup! {
-        tr {
-            th scope="row" { (label(arm)) small { code { (clean(&arm.name)) } } }
-            @if let Some(text) = trouble(&arm.status) {
-                td class={ "text " (trouble_class(&text)) } colspan=(10 + usize::from(settles)) { (text) }
-            } @else {
-                td {
-                    (arm.round_values_ns.len())
-                    @if !arm.left_out.is_empty() { small { (arm.left_out.len()) " left out" } }
+            tr {
+                th scope="row" { (label(arm)) small { code { (clean(&arm.name)) } } }
+                @if let Some(text) = trouble(&arm.status) {
+                    td class={ "text " (trouble_class(&text)) } colspan=(10 + usize::from(settles)) { (text) }
+                } @else {
+                    td {
+                        (arm.round_values_ns.len())
+    @if !arm.left_out.is_empty() { small { (arm.left_out.len()) " left out" } }
+                        @if arm.slices_left_out > 0 {
+                            @let slices = plural(u64::from(arm.slices_left_out), "slice", "slices");
+                        small { (slices) " left out" }
+                        }
+                    }
+                    td { (microseconds(arm.operation_ns)) }
+                    @if settles { td { (microseconds(arm.settled_operation_ns)) } }
+                    td { (megabytes_per_second(arm.bytes_per_second)) }
+                    @for (_, share) in QUANTILES { td { (quantile(&arm.latencies, share)) } }
+                    td { (format_count(arm.latencies.count())) }
+                    td { (spark(arm)) }
                 }
-                td { (microseconds(arm.operation_ns)) }
-                @if settles { td { (microseconds(arm.settled_operation_ns)) } }
-                td { (megabytes_per_second(arm.bytes_per_second)) }
-                @for (_, share) in QUANTILES { td { (quantile(&arm.latencies, share)) } }
-                td { (format_count(arm.latencies.count())) }
-                td { (spark(arm)) }
             }
         }
-    }
 }
 
 /// The values of the rounds as a line.
@@ -192,7 +206,11 @@ pub(super) fn left_out(run: &Run, analysis: &Analysis) -> Markup {
     markup! {
         section aria-labelledby="heading-left-out" {
             h2 id="heading-left-out" { "Left out" }
-            p.conditions { "Trials that failed, were skipped, or were not in the state they are labelled with. They are in the run file." }
+            p.conditions {
+                "Trials that failed, were skipped, or were not in the state they are labelled "
+                "with; slices of other trials that were not are counted in the table above. "
+                "All are in the run file."
+            }
             div.scroll role="region" tabindex="0" aria-label="Trials that are left out" {
                 table {
                     thead { tr {

@@ -4,7 +4,7 @@ use sqlitmus_core::analysis::{ChartAnalysis, ChartRow};
 use sqlitmus_core::run::{Footprint, Run};
 use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
-use crate::figures::{DASH, percent, published};
+use crate::figures::{DASH, bare_ratio, percent};
 use crate::space::{overhead, times_as_small};
 use crate::summary::{label, published_of, trouble};
 
@@ -105,7 +105,7 @@ fn cells(
             .into_iter()
             .map(|(ratio, machine)| {
                 let machine = if machines { machine } else { String::new() };
-                format!("{} {machine}", published(ratio))
+                format!("{} {machine}", bare_ratio(ratio))
                     .trim_end()
                     .to_owned()
             })

@@ -214,7 +214,9 @@ impl Table {
             return vec![beside(title, &upper), beside(subtitle, &lower)];
         }
         let mut first = title.clone();
-        first.push(&format!(", {}", self.subtitle), Tone::Plain);
+        if !self.subtitle.is_empty() {
+            first.push(&format!(", {}", self.subtitle), Tone::Plain);
+        }
         let (first, rest) = if first.width() <= columns {
             (first, Vec::new())
         } else {

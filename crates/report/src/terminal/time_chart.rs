@@ -6,10 +6,10 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_ratio;
 
 use crate::figures::{
-    DASH, mark, megabytes_per_second, microseconds, plus_minus, published, quantile,
+    DASH, bare_ratio, mark, megabytes_per_second, microseconds, plus_minus, quantile,
 };
 use crate::summary::{
-    chart_conditions, label, label_of, left_out_of, named, published_of, trouble,
+    chart_conditions, label, label_of, left_out_of, named, plural, published_of, trouble,
 };
 use crate::text::{clean, fit, wrap};
 
@@ -18,13 +18,10 @@ use super::sentences::tone;
 use super::table::{Body, Cell, Column, Row, Table};
 
 /// Widths that the heading of a column of ratios is wrapped to, the first that gives two lines.
-const HEADING_COLUMNS: std::ops::RangeInclusive<usize> = 8..=14;
-
-/// Left-out trials that are named beneath a chart; all of them are in the other formats.
-const MOST_LEFT_OUT: usize = 2;
+const HEADING_COLUMNS: std::ops::RangeInclusive<usize> = 8..=16;
 
 /// Longer reasons are cut; they stand in full in the other formats.
-pub(super) const MOST_REASON_COLUMNS: usize = 120;
+pub(super) const MOST_REASON_COLUMNS: usize = 96;
 
 /// How much there is room for, from everything down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,6 +143,11 @@ impl Content<'_> {
             .any(|row| row.arm.settled_operation_ns.is_some())
     }
 
+    /// Whether there is any published figure; the legend names the charts without.
+    fn is_published(&self) -> bool {
+        !self.chart.chart.published.is_empty()
+    }
+
     fn columns(&self, detail: Detail) -> Vec<Column> {
         let column = |heading: &[&str], gap| Column {
             heading: heading.iter().map(|&line| line.to_owned()).collect(),
@@ -172,7 +174,7 @@ impl Content<'_> {
                 columns.push(column(&["incl.", "settling"], 1));
             }
         }
-        if detail >= Detail::Published {
+        if detail >= Detail::Published && self.is_published() {
             columns.push(column(&["published"], 2));
         }
         columns
@@ -229,7 +231,7 @@ impl Content<'_> {
                 cells.push(ratio(row.versus_settled.get(index), itself));
             }
         }
-        if detail >= Detail::Published {
+        if detail >= Detail::Published && self.is_published() {
             cells.push(self.published(row, detail));
         }
         cells
@@ -241,9 +243,9 @@ impl Content<'_> {
             .into_iter()
             .map(|(ratio, machine)| {
                 if detail >= Detail::Machines && !machine.is_empty() {
-                    format!("{} {machine}", published(ratio))
+                    format!("{} {machine}", bare_ratio(ratio))
                 } else {
-                    published(ratio)
+                    bare_ratio(ratio)
                 }
             })
             .collect();
@@ -260,30 +262,39 @@ impl Content<'_> {
     }
 
     fn notes(&self, detail: Detail) -> Vec<String> {
-        let mut notes = Vec::new();
-        if detail < Detail::Machines {
-            notes.extend(self.published_note());
-        }
-        let counted = self
-            .chart
-            .rows
-            .iter()
-            .filter(|row| trouble(&row.arm.status).is_none());
-        let mut left_out = counted.flat_map(|row| {
-            let found = left_out_of(self.run, &row.arm.name).into_iter();
-            found.map(|found| {
-                let trials = format!("{}, {}: {}", label(&row.arm), found.rounds, found.reason);
-                format!("left out: {}", fit(&trials, MOST_REASON_COLUMNS))
-            })
+        let published = self.published_note().filter(|_| detail < Detail::Machines);
+        published.into_iter().chain(self.left_out_note()).collect()
+    }
+
+    /// How much does not count, and the first reason; all reasons are in the other formats.
+    fn left_out_note(&self) -> Option<String> {
+        let counted = || {
+            let rows = self.chart.rows.iter();
+            rows.filter(|row| trouble(&row.arm.status).is_none())
+        };
+        let trials: usize = counted().map(|row| row.arm.left_out.len()).sum();
+        let slices: u64 = counted()
+            .map(|row| u64::from(row.arm.slices_left_out))
+            .sum();
+        let trials = (trials > 0).then(|| plural(trials as u64, "trial", "trials"));
+        let slices = (slices > 0)
+            .then(|| plural(slices, "slice", "slices") + " not in the stated cache state");
+        let what: Vec<String> = trials.into_iter().chain(slices).collect();
+        let first = counted().find_map(|row| {
+            let found = left_out_of(self.run, &row.arm.name).into_iter().next()?;
+            Some(format!(
+                " ({}, {}: {})",
+                label(&row.arm),
+                found.rounds,
+                found.reason
+            ))
         });
-        notes.extend(left_out.by_ref().take(MOST_LEFT_OUT));
-        let more = left_out.count();
-        if more > 0 {
-            notes.push(format!(
-                "left out: {more} more trials, with their reasons in the HTML page"
-            ));
-        }
-        notes
+        let note = format!(
+            "left out: {}{}",
+            what.join(" and "),
+            first.unwrap_or_default()
+        );
+        (!what.is_empty()).then(|| fit(&note, MOST_REASON_COLUMNS))
     }
 
     /// Published ratios with their machines, where the column has no room for them.
@@ -298,18 +309,14 @@ impl Content<'_> {
                     .into_iter()
                     .map(|(ratio, machine)| {
                         let on = if machine.is_empty() { "" } else { " on " };
-                        format!("{}{on}{machine}", published(ratio))
+                        format!("{}{on}{machine}", bare_ratio(ratio))
                     })
                     .collect();
                 let label = label_of(self.run, &row.arm.name);
                 (!words.is_empty()).then(|| format!("{label}: {}", words.join(", ")))
             })
             .collect();
-        if of_arms.is_empty() {
-            let answers = clean(&self.chart.chart.answers);
-            return (!answers.is_empty()).then(|| "published: no figures".to_owned());
-        }
-        Some(format!("published: {}", of_arms.join("; ")))
+        (!of_arms.is_empty()).then(|| format!("published: {}", of_arms.join("; ")))
     }
 }
 

@@ -142,7 +142,10 @@ impl Database {
         let shown = self.path.display();
         Some(Failure {
             code: crate::failure::ExitCode::No,
-            message: format!("{shown} is damaged: the integrity check found {}", lines.len()),
+            message: format!(
+                "{shown} is damaged: the integrity check found {}",
+                lines.len()
+            ),
             hint: format!("save what can be read: sqlite3 {shown} .recover"),
         })
     }
@@ -173,12 +176,10 @@ fn read_header(path: &Path) -> Result<[u8; 32], Failure> {
     let doing = || format!("cannot open {shown}");
     let hint = || format!("make a database: sqlitmus kvtest init {shown}");
     let unreadable = |error| failures::file(doing(), &error, format!("see: ls -ld {shown}"));
-    let metadata = path
-        .metadata()
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => failures::file(doing(), &error, hint()),
-            _ => unreadable(error),
-        })?;
+    let metadata = path.metadata().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => failures::file(doing(), &error, hint()),
+        _ => unreadable(error),
+    })?;
     if metadata.is_dir() {
         return Err(Failure::bad_input(
             format!("{shown} is a directory, not a database"),

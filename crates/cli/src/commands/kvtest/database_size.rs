@@ -65,7 +65,11 @@ impl Row {
             };
         }
         let fitted = least_local + (payload_bytes - least_local) % overflow_content;
-        let local = if fitted <= most_local { fitted } else { least_local };
+        let local = if fitted <= most_local {
+            fitted
+        } else {
+            least_local
+        };
         Self {
             // With the number of the first overflow page.
             leaf_bytes: fixed_bytes + local + 4,
@@ -133,7 +137,14 @@ mod tests {
 
     #[test]
     fn variable_length_numbers_have_their_length() {
-        for (number, bytes) in [(0, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 9)] {
+        for (number, bytes) in [
+            (0, 1),
+            (127, 1),
+            (128, 2),
+            (16_383, 2),
+            (16_384, 3),
+            (u64::MAX, 9),
+        ] {
             assert_eq!(varint_bytes(number), bytes, "{number}");
         }
     }

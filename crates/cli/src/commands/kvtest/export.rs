@@ -42,7 +42,11 @@ const NAME_BYTES: u64 = 32;
 pub(super) fn run(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<()> {
     let words = GRAMMAR.read(words)?;
     let (path, directory) = (words.path(0), words.path(1));
-    let layout = if words.has("tree") { Layout::Tree } else { Layout::Flat };
+    let layout = if words.has("tree") {
+        Layout::Tree
+    } else {
+        Layout::Flat
+    };
     let found = target::require_free_for_directory(&directory)?;
     let database = Database::for_reading(&path)?;
     let mut connection = database.open_checked()?;
@@ -53,7 +57,8 @@ pub(super) fn run(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<
     };
     target::require_space(place, survey.bytes, survey.inodes(layout))?;
 
-    interruption::listen().map_err(|error| failures::file("cannot listen for Ctrl-C", &error, ""))?;
+    interruption::listen()
+        .map_err(|error| failures::file("cannot listen for Ctrl-C", &error, ""))?;
     let mut export = Export::begin(&directory, found, layout)?;
     let exported = export
         .copy(&mut connection, &path, survey.count)
@@ -64,7 +69,11 @@ pub(super) fn run(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<
     exported?;
     // kvtest writes every name over the one before; this is what stands there in the end.
     let last = survey.highest.map(|key| file_name(layout, key));
-    writeln!(output, "{}", last.map_or(String::new(), |name| format!("\r{name}   ")))?;
+    writeln!(
+        output,
+        "{}",
+        last.map_or(String::new(), |name| format!("\r{name}   "))
+    )?;
     Ok(())
 }
 
@@ -91,8 +100,14 @@ impl Survey {
         };
         if lowest < 0 {
             return Err(Failure::bad_input(
-                format!("{} has the key {lowest}, and files are named by keys from 0 on", path.display()),
-                format!("delete such rows: sqlite3 {} \"DELETE FROM kv WHERE k<0\"", path.display()),
+                format!(
+                    "{} has the key {lowest}, and files are named by keys from 0 on",
+                    path.display()
+                ),
+                format!(
+                    "delete such rows: sqlite3 {} \"DELETE FROM kv WHERE k<0\"",
+                    path.display()
+                ),
             ));
         }
         let count = count.unsigned_abs();
@@ -203,7 +218,11 @@ impl Export {
         }
         if self.layout == Layout::Tree {
             self.keys.dedup_by_key(|key| *key / 100);
-            for inner in self.keys.iter().map(|key| self.root.join(inner_folder(*key))) {
+            for inner in self
+                .keys
+                .iter()
+                .map(|key| self.root.join(inner_folder(*key)))
+            {
                 // Only empty folders can be removed so; the outer one is with the last inner one.
                 let _ = fs::remove_dir(&inner);
                 let _ = inner.parent().map(fs::remove_dir);

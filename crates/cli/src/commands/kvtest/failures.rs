@@ -28,7 +28,10 @@ pub(super) fn sqlite(path: &Path, error: &SqliteError) -> Failure {
         ),
         _ if error.extended_code == ffi::SQLITE_READONLY_ROLLBACK => (
             ExitCode::BadInput,
-            format!("{shown} was left in the middle of a transaction, and a verb that only reads must not change it"),
+            format!(
+                "{shown} was left in the middle of a transaction, and a verb that only reads \
+                 must not change it"
+            ),
             format!("roll the transaction back: sqlite3 {shown} \"SELECT count(*) FROM kv\""),
         ),
         ffi::SQLITE_READONLY | ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN => (
@@ -69,7 +72,11 @@ pub(super) fn engine(path: &Path, error: &EngineError) -> Failure {
     let shown = path.display();
     match error {
         EngineError::Sqlite { source, .. } => sqlite(path, source),
-        EngineError::Io { doing, path, source } => {
+        EngineError::Io {
+            doing,
+            path,
+            source,
+        } => {
             let doing = format!("cannot {doing} {}", path.display());
             file(doing, source, format!("see: ls -ld {shown}; df -h {shown}"))
         }

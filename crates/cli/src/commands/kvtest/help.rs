@@ -48,7 +48,12 @@ pub(super) fn asked_for(verb: &str, words: &[OsString]) -> Option<String> {
         // `help VERB`
         (Some(_), "help") => (words.map(String::from).next().unwrap_or_default(), true),
         (Some(is_full), _) => (String::new(), is_full),
-        (None, verb) => (verb.to_owned(), words.filter(|word| word != "help").find_map(|word| is_help(&word))?),
+        (None, verb) => (
+            verb.to_owned(),
+            words
+                .filter(|word| word != "help")
+                .find_map(|word| is_help(&word))?,
+        ),
     };
     let help = SUBJECTS.iter().find(|help| help.verb == subject)?;
     let further = if is_full { help.further } else { "" };

@@ -53,7 +53,8 @@ pub(super) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let needed_bytes = database_bytes(page_bytes, sizes);
     target::require_space(target::parent(&path), needed_bytes, 1)?;
 
-    interruption::listen().map_err(|error| failures::file("cannot listen for Ctrl-C", &error, ""))?;
+    interruption::listen()
+        .map_err(|error| failures::file("cannot listen for Ctrl-C", &error, ""))?;
     let unfinished = target::unfinished_name(&path)?;
     let made = fill(&unfinished, &dataset, page_bytes)
         .and_then(|()| target::publish(&unfinished, &path, found));
@@ -77,13 +78,19 @@ fn dataset(words: &Words) -> Result<Dataset, Failure> {
         .filter(|variance| *variance < size)
         .ok_or_else(|| {
             Failure::bad_input(
-                format!("kvtest init: --variance must be from 0 to below --size {size}, not {variance}"),
+                format!(
+                    "kvtest init: --variance must be from 0 to below --size {size}, not {variance}"
+                ),
                 "for blobs of 8,000 to 12,000 bytes write: --size 10000 --variance 2000",
             )
         })?;
     if size.saturating_add(variance) > largest {
         return Err(Failure::bad_input(
-            format!("kvtest init: --size and --variance allow blobs of {} bytes, but SQLite stores {largest} at the most", size.saturating_add(variance)),
+            format!(
+                "kvtest init: --size and --variance allow blobs of {} bytes, but SQLite stores \
+                 {largest} at the most",
+                size.saturating_add(variance)
+            ),
             "choose a smaller --size",
         ));
     }
@@ -114,7 +121,9 @@ fn page_bytes(words: &Words) -> Result<u64, Failure> {
         .filter(|bytes| (512..=65_536).contains(bytes) && bytes.is_power_of_two())
         .ok_or_else(|| {
             Failure::bad_input(
-                format!("kvtest init: --pagesize must be a power of two from 512 to 65536, not {given}"),
+                format!(
+                    "kvtest init: --pagesize must be a power of two from 512 to 65536, not {given}"
+                ),
                 "SQLite's default is --pagesize 4096",
             )
         })
@@ -135,7 +144,11 @@ fn fill(path: &Path, dataset: &Dataset, page_bytes: u64) -> Result<(), Failure> 
     };
     let store = Sqlite.create(path, &settings).map_err(failed)?;
     let flushing = |error: io::Error| {
-        failures::file(format!("cannot flush {}", path.display()), &error, "see: dmesg | tail")
+        failures::file(
+            format!("cannot flush {}", path.display()),
+            &error,
+            "see: dmesg | tail",
+        )
     };
     // Opened before SQLite does, and closed after: closing a file drops the locks of this process.
     let file = File::open(path).map_err(flushing)?;

@@ -118,7 +118,11 @@ mod tests {
 
     #[test]
     fn keys_stay_in_their_range() {
-        assert!(keys(Order::Random, 1, 7, 1000).iter().all(|key| (1..=7).contains(key)));
+        assert!(
+            keys(Order::Random, 1, 7, 1000)
+                .iter()
+                .all(|key| (1..=7).contains(key))
+        );
         assert_eq!(keys(Order::Random, 1, 1, 3), [1, 1, 1]);
     }
 }

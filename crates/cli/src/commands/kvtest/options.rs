@@ -81,7 +81,10 @@ impl Grammar {
         let paths = self.paths.join(" ");
         Failure::bad_input(
             format!("kvtest {verb}: {message}"),
-            format!("write: sqlitmus kvtest {verb} {paths} [options]; all options: sqlitmus kvtest {verb} --help"),
+            format!(
+                "write: sqlitmus kvtest {verb} {paths} [options]; \
+                 all options: sqlitmus kvtest {verb} --help"
+            ),
         )
     }
 
@@ -155,7 +158,10 @@ impl Words {
         match u64::try_from(value) {
             Ok(value) if value > 0 => Ok(value),
             _ => Err(Failure::bad_input(
-                format!("kvtest {}: --{option} must be at least 1, not {value}", self.verb),
+                format!(
+                    "kvtest {}: --{option} must be at least 1, not {value}",
+                    self.verb
+                ),
                 format!("leave --{option} out for {default}"),
             )),
         }

@@ -85,7 +85,10 @@ mod tests {
         }
         assert!(random.piece(0).is_empty());
         assert_eq!(random.piece(LONGEST_READY_BYTES).len(), LONGEST_READY_BYTES);
-        assert_eq!(random.piece(LONGEST_READY_BYTES + 1).len(), LONGEST_READY_BYTES + 1);
+        assert_eq!(
+            random.piece(LONGEST_READY_BYTES + 1).len(),
+            LONGEST_READY_BYTES + 1
+        );
     }
 
     #[test]

@@ -137,7 +137,11 @@ fn mmap_bytes(words: &Words, as_kvtest: bool) -> Result<i64, Failure> {
         ));
     }
     // kvtest computes in 32 bits, and what does not fit wraps round.
-    Ok(if as_kvtest { i64::from(bytes as i32) } else { bytes })
+    Ok(if as_kvtest {
+        i64::from(bytes as i32)
+    } else {
+        bytes
+    })
 }
 
 fn journal_mode(words: &Words) -> Result<Option<&'static str>, Failure> {
@@ -152,7 +156,10 @@ fn journal_mode(words: &Words) -> Result<Option<&'static str>, Failure> {
             Some(near) => format!("did you mean --jmode {near}?"),
             None => format!("it is one of {}", JOURNAL_MODES.join(", ")),
         };
-        Failure::bad_input(format!("kvtest run: there is no journal mode {given}"), hint)
+        Failure::bad_input(
+            format!("kvtest run: there is no journal mode {given}"),
+            hint,
+        )
     })
 }
 
@@ -170,7 +177,10 @@ mod tests {
     #[test]
     fn defaults_are_those_of_kvtest() {
         let options = options(&["x.db"]).expect("valid");
-        assert_eq!((options.count, options.start, options.highest), (1000, 1, None));
+        assert_eq!(
+            (options.count, options.start, options.highest),
+            (1000, 1, None)
+        );
         assert_eq!(options.order, Order::Ascending);
         assert_eq!((options.cache_size, options.mmap_bytes), (None, 0));
         assert!(!options.changes_database());
@@ -180,7 +190,10 @@ mod tests {
     fn a_large_mapping_wraps_round_only_as_kvtest() {
         let bytes = |words: &[&str]| options(words).expect("valid").mmap_bytes;
         assert_eq!(bytes(&["x.db", "-mmap", "10gb"]), 10_000_000_000);
-        assert_eq!(bytes(&["x.db", "-mmap", "10GB", "--as-kvtest"]), 1_410_065_408);
+        assert_eq!(
+            bytes(&["x.db", "-mmap", "10GB", "--as-kvtest"]),
+            1_410_065_408
+        );
         assert!(options(&["x.db", "-mmap", "-1"]).is_err());
     }
 
@@ -189,9 +202,15 @@ mod tests {
         let given = |words: &[&str]| options(words).expect("valid");
         assert_eq!(given(&["x", "--max-id", "-5"]).highest, None);
         assert_eq!(given(&["x", "--jmode", "WAL"]).journal_mode, Some("wal"));
-        assert_eq!(given(&["x", "--cache-size", "-4000"]).cache_size, Some(-4000));
+        assert_eq!(
+            given(&["x", "--cache-size", "-4000"]).cache_size,
+            Some(-4000)
+        );
         let hint = |words: &[&str]| options(words).expect_err("invalid").hint;
-        assert_eq!(hint(&["x", "--jmode", "trunkate"]), "did you mean --jmode truncate?");
+        assert_eq!(
+            hint(&["x", "--jmode", "trunkate"]),
+            "did you mean --jmode truncate?"
+        );
         assert!(hint(&["x", "--cache-size", "3G"]).contains("KiB"));
         assert!(options(&["x", "--start", "0"]).is_err());
     }

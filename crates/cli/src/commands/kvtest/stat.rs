@@ -38,7 +38,11 @@ pub(super) fn run(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<
         write!(output, "Vacuuming....")?;
         output.flush()?;
         let vacuumed = connection.execute("VACUUM");
-        writeln!(output, "{}", if vacuumed.is_ok() { "       done" } else { "" })?;
+        writeln!(
+            output,
+            "{}",
+            if vacuumed.is_ok() { "       done" } else { "" }
+        )?;
         vacuumed.map_err(failed)?;
     }
     summarise(&mut connection, output, failed)?;

@@ -43,23 +43,15 @@ impl DatabaseCounters {
     /// # Errors
     /// The output cannot be written.
     pub(super) fn print(&self, output: &mut dyn Write) -> io::Result<()> {
-        let counts_memory = self.library.compile_options().iter().all(|option| option != NO_MEMORY_STATISTICS);
-        let both = |status: Status, unit: &str| format!("{} (max {}){unit}", status.current, status.highest);
-        let highest = |status: Status, unit: &str| format!("{}{unit}", status.highest);
-        let mut line = |label: &str, which, form: &dyn Fn(Status, &str) -> String, unit: &str, is_counted: bool| {
+        let options = self.library.compile_options();
+        let counts_memory = options.iter().all(|option| option != NO_MEMORY_STATISTICS);
+        for (label, which, form) in PROCESS_COUNTERS {
             let value = match self.library.status(which) {
-                Some(status) if is_counted => form(status, unit),
+                Some(status) if counts_memory || !is_memory(which) => form.text(status),
                 _ => "not counted: this SQLite is built without memory statistics".to_owned(),
             };
-            writeln!(output, "{label:<36} {value}")
-        };
-        use ProcessStatus as P;
-        line("Memory Used:", P::MemoryUsed, &both, " bytes", counts_memory)?;
-        line("Number of Outstanding Allocations:", P::Allocations, &both, "", counts_memory)?;
-        line("Number of Pcache Pages Used:", P::PageCacheUsed, &both, " pages", true)?;
-        line("Number of Pcache Overflow Bytes:", P::PageCacheOverflow, &both, " bytes", true)?;
-        line("Largest Allocation:", P::LargestAllocation, &highest, " bytes", counts_memory)?;
-        line("Largest Pcache Allocation:", P::LargestPageCacheAllocation, &highest, " bytes", true)?;
+            writeln!(output, "{label:<36} {value}")?;
+        }
         for (label, value, unit) in [
             ("Pager Heap Usage:", self.cache_used_bytes, " bytes"),
             ("Page cache hits:", self.cache_hits, ""),
@@ -70,6 +62,66 @@ impl DatabaseCounters {
         }
         Ok(())
     }
+}
+
+/// How a counter of the process is printed, with its unit.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Now and at its highest.
+    Both(&'static str),
+    /// At its highest.
+    Highest(&'static str),
+}
+
+impl Form {
+    fn text(self, status: Status) -> String {
+        match self {
+            Self::Both(unit) => format!("{} (max {}){unit}", status.current, status.highest),
+            Self::Highest(unit) => format!("{}{unit}", status.highest),
+        }
+    }
+}
+
+/// Labels are kvtest's.
+const PROCESS_COUNTERS: [(&str, ProcessStatus, Form); 6] = [
+    (
+        "Memory Used:",
+        ProcessStatus::MemoryUsed,
+        Form::Both(" bytes"),
+    ),
+    (
+        "Number of Outstanding Allocations:",
+        ProcessStatus::Allocations,
+        Form::Both(""),
+    ),
+    (
+        "Number of Pcache Pages Used:",
+        ProcessStatus::PageCacheUsed,
+        Form::Both(" pages"),
+    ),
+    (
+        "Number of Pcache Overflow Bytes:",
+        ProcessStatus::PageCacheOverflow,
+        Form::Both(" bytes"),
+    ),
+    (
+        "Largest Allocation:",
+        ProcessStatus::LargestAllocation,
+        Form::Highest(" bytes"),
+    ),
+    (
+        "Largest Pcache Allocation:",
+        ProcessStatus::LargestPageCacheAllocation,
+        Form::Highest(" bytes"),
+    ),
+];
+
+/// Whether a counter is one of those that an SQLite without memory statistics leaves at 0.
+fn is_memory(which: ProcessStatus) -> bool {
+    matches!(
+        which,
+        ProcessStatus::MemoryUsed | ProcessStatus::Allocations | ProcessStatus::LargestAllocation
+    )
 }
 
 /// Prints what the process used in the timed part; first what kvtest prints, then more. Counters
@@ -89,9 +141,18 @@ pub(super) fn print_resources(output: &mut dyn Write, used: &Resources) -> io::R
         ("Cancelled write bytes:", count(used.cancelled_write_bytes)),
         ("Page faults served from memory:", count(used.minor_faults)),
         ("Page faults read from storage:", count(used.major_faults)),
-        ("Processor time, program:", used.user_cpu_ns.map(format_duration)),
-        ("Processor time, kernel:", used.system_cpu_ns.map(format_duration)),
-        ("Largest resident memory, bytes:", count(used.peak_memory_bytes)),
+        (
+            "Processor time, program:",
+            used.user_cpu_ns.map(format_duration),
+        ),
+        (
+            "Processor time, kernel:",
+            used.system_cpu_ns.map(format_duration),
+        ),
+        (
+            "Largest resident memory, bytes:",
+            count(used.peak_memory_bytes),
+        ),
     ] {
         if let Some(value) = value {
             writeln!(output, "{label:<36} {value}")?;

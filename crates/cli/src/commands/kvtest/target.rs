@@ -53,7 +53,10 @@ pub(super) fn require_free_for_database(path: &Path) -> Result<Found, Failure> {
         Ok(metadata) if metadata.is_file() && metadata.len() == 0 => Ok(Found::Empty),
         Ok(metadata) if metadata.is_dir() => Err(Failure::bad_input(
             format!("{shown} is a directory, not a place for a database"),
-            format!("name a file in it: sqlitmus kvtest init {}", path.join("test.db").display()),
+            format!(
+                "name a file in it: sqlitmus kvtest init {}",
+                path.join("test.db").display()
+            ),
         )),
         Ok(_) => Err(Failure::bad_input(
             format!("{shown} exists already, and nothing is overwritten"),
@@ -68,7 +71,9 @@ pub(super) fn require_free_for_database(path: &Path) -> Result<Found, Failure> {
 /// Something is there that is no empty directory.
 pub(super) fn require_free_for_directory(path: &Path) -> Result<Found, Failure> {
     let shown = path.display();
-    let nothing = path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let nothing = path
+        .symlink_metadata()
+        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     if nothing {
         return Ok(Found::Nothing);
     }
@@ -92,7 +97,11 @@ pub(super) fn require_free_for_directory(path: &Path) -> Result<Found, Failure> 
 fn unseen(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     let above = parent(path).display();
-    failures::file(format!("cannot look at {shown}"), error, format!("see: ls -ld {above}"))
+    failures::file(
+        format!("cannot look at {shown}"),
+        error,
+        format!("see: ls -ld {above}"),
+    )
 }
 
 /// Checks that so much can be made in a directory.

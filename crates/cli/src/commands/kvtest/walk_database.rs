@@ -22,8 +22,7 @@ const UPDATE: &str = "UPDATE kv SET v=CASE WHEN length(v)<=?3 THEN substr(?2,1,l
                       ELSE randomblob(length(v)) END WHERE k=?1 AND length(v)>0";
 
 /// Overwrites with bytes that SQLite makes meanwhile, as kvtest does.
-const UPDATE_AS_KVTEST: &str =
-    "UPDATE kv SET v=randomblob(length(v)) WHERE k=?1 AND length(v)>0";
+const UPDATE_AS_KVTEST: &str = "UPDATE kv SET v=randomblob(length(v)) WHERE k=?1 AND length(v)>0";
 
 /// A walk, how long it took, and what was in force.
 pub(super) struct DatabaseWalk {
@@ -69,7 +68,11 @@ pub(super) fn survey(database: &Database, options: &RunOptions) -> Result<(), Fa
     let Some(key) = connection.query_i64(&query).map_err(failed)? else {
         let reach = options.highest.map(|highest| format!(" up to {highest}"));
         return Err(Failure::bad_input(
-            format!("{} has no blob under the keys from 1{}", path.display(), reach.unwrap_or_default()),
+            format!(
+                "{} has no blob under the keys from 1{}",
+                path.display(),
+                reach.unwrap_or_default()
+            ),
             format!("see what it has: sqlitmus kvtest stat {}", path.display()),
         ));
     };
@@ -101,10 +104,20 @@ pub(super) fn timed_walk(
     let start = Instant::now();
     let mut connection = database.open()?;
     let in_force = set_up(&mut connection, options).map_err(failed)?;
-    if let Some(asked) = options.journal_mode.filter(|asked| *asked != in_force.journal_mode) {
+    if let Some(asked) = options
+        .journal_mode
+        .filter(|asked| *asked != in_force.journal_mode)
+    {
         return Err(Failure::environment(
-            format!("{}: SQLite stays in journal mode {} instead of {asked}", path.display(), in_force.journal_mode),
-            format!("see whether another program uses the database: fuser -v {}", path.display()),
+            format!(
+                "{}: SQLite stays in journal mode {} instead of {asked}",
+                path.display(),
+                in_force.journal_mode
+            ),
+            format!(
+                "see whether another program uses the database: fuser -v {}",
+                path.display()
+            ),
         ));
     }
     if !options.multiple_transactions {
@@ -207,7 +220,9 @@ fn read_by_sql(
             None => Ok(0),
         }
     };
-    walk(&mut keys(options, in_force), options.count, |key| read(key).map_err(&failed))
+    walk(&mut keys(options, in_force), options.count, |key| {
+        read(key).map_err(&failed)
+    })
 }
 
 /// Counts operations and misses; the bytes are counted when the clock has stopped.
@@ -218,7 +233,11 @@ fn update_by_sql(
     random: &mut RandomBytes,
     failed: impl Fn(SqliteError) -> Failure,
 ) -> Result<Tally, Failure> {
-    let sql = if options.as_kvtest { UPDATE_AS_KVTEST } else { UPDATE };
+    let sql = if options.as_kvtest {
+        UPDATE_AS_KVTEST
+    } else {
+        UPDATE
+    };
     let update = connection.prepare(sql).map_err(&failed)?;
     let mut write = |key| -> Result<u64, SqliteError> {
         let mut statement = connection.statement(update);
@@ -231,7 +250,9 @@ fn update_by_sql(
         drop(statement);
         Ok(connection.changes())
     };
-    walk(&mut keys(options, in_force), options.count, |key| write(key).map_err(&failed))
+    walk(&mut keys(options, in_force), options.count, |key| {
+        write(key).map_err(&failed)
+    })
 }
 
 /// The blobs that a finished walk of SQL updates has overwritten, in bytes; sizes never change.
@@ -255,11 +276,7 @@ fn count_bytes(
     Ok(bytes)
 }
 
-fn length(
-    connection: &mut Connection,
-    select: StatementId,
-    key: i64,
-) -> Result<u64, SqliteError> {
+fn length(connection: &mut Connection, select: StatementId, key: i64) -> Result<u64, SqliteError> {
     let mut statement = connection.statement(select);
     statement.bind_i64(1, key)?;
     Ok(statement.step()?.map_or(0, |row| row.i64(0).unsigned_abs()))
@@ -350,7 +367,11 @@ impl<'o> MovingBlob<'o> {
         if let Some(handle) = &self.handle {
             return connection.blob(handle).reopen(key);
         }
-        let mode = if self.options.update { BlobMode::ReadWrite } else { BlobMode::Read };
+        let mode = if self.options.update {
+            BlobMode::ReadWrite
+        } else {
+            BlobMode::Read
+        };
         self.handle = Some(connection.open_blob(c"kv", c"v", key, mode)?);
         Ok(())
     }

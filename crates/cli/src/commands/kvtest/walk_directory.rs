@@ -46,13 +46,22 @@ impl BlobDirectory {
         let path = options.path.clone();
         let failed = |error: EngineError| failures::engine(&path, &error);
         let nothing = |highest: Option<i64>| {
-            let (shown, asked) = (path.display(), highest.map(|key| format!(" up to {key:06}")));
+            let (shown, asked) = (
+                path.display(),
+                highest.map(|key| format!(" up to {key:06}")),
+            );
             Failure::bad_input(
-                format!("there is no blob in {shown}: no file named like 000001 or 00/00/01{}, or only empty ones", asked.unwrap_or_default()),
+                format!(
+                    "there is no blob in {shown}: no file named like 000001 or 00/00/01{}, \
+                     or only empty ones",
+                    asked.unwrap_or_default()
+                ),
                 format!("fill a new directory: sqlitmus kvtest export test.db {shown}.new"),
             )
         };
-        let layout = layout_of(&path).map_err(failed)?.ok_or_else(|| nothing(None))?;
+        let layout = layout_of(&path)
+            .map_err(failed)?
+            .ok_or_else(|| nothing(None))?;
         let as_kvtest = options.as_kvtest.then_some(KVTEST_HIGHEST_IN_DIRECTORY);
         let given = options.highest.or(as_kvtest);
         let has_blob = |key: i64| {
@@ -63,13 +72,21 @@ impl BlobDirectory {
         if let Some(highest) = given.filter(|highest| options.start <= *highest)
             && has_blob(options.start)
         {
-            return Ok(Self { path, layout, highest });
+            return Ok(Self {
+                path,
+                layout,
+                highest,
+            });
         }
         let keys = keys(&path, layout).map_err(failed)?;
         let highest = given.or(keys.last().copied()).unwrap_or(0);
         let in_reach = keys.iter().filter(|key| (1..=highest).contains(*key));
         if in_reach.copied().any(has_blob) {
-            Ok(Self { path, layout, highest })
+            Ok(Self {
+                path,
+                layout,
+                highest,
+            })
         } else {
             Err(nothing(given))
         }
@@ -92,17 +109,20 @@ impl BlobDirectory {
         let settings = Settings::from_pairs([
             ("layout", self.layout.word()),
             ("api", "stdio"),
-            ("write", if options.as_kvtest { "truncate" } else { "in-place" }),
+            (
+                "write",
+                if options.as_kvtest {
+                    "truncate"
+                } else {
+                    "in-place"
+                },
+            ),
             ("sync", if options.fsync { "fsync" } else { "none" }),
         ]);
         Files.open(&self.path, &settings)?.session()
     }
 
-    fn read(
-        &self,
-        options: &RunOptions,
-        mut keys: KeySequence,
-    ) -> Result<DirectoryWalk, Failure> {
+    fn read(&self, options: &RunOptions, mut keys: KeySequence) -> Result<DirectoryWalk, Failure> {
         let failed = |error: EngineError| failures::engine(&self.path, &error);
         let mut session = self.session(options).map_err(failed)?;
         let start = Instant::now();
@@ -124,9 +144,9 @@ impl BlobDirectory {
     ) -> Result<DirectoryWalk, Failure> {
         let failed = |error: EngineError| failures::engine(&self.path, &error);
         let mut session = self.session(options).map_err(failed)?;
-        let writer = session.writer().ok_or_else(|| {
-            failed(EngineError::Unavailable("writing files".to_owned()))
-        })?;
+        let writer = session
+            .writer()
+            .ok_or_else(|| failed(EngineError::Unavailable("writing files".to_owned())))?;
         let mut random = if options.as_kvtest {
             RandomBytes::made_on_demand()
         } else {

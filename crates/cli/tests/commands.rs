@@ -1,0 +1,164 @@
+//! The verbs from the outside: what they print where, what they leave behind, how they end.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn sqlitmus(place: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+        .args(words)
+        .current_dir(place)
+        .output()
+        .expect("sqlitmus runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn help_is_one_screen_and_goes_to_standard_output() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let short = sqlitmus(place.path(), &["-h"]);
+    assert_eq!(short.status.code(), Some(0));
+    assert!(short.stderr.is_empty());
+    assert!(stdout(&short).lines().count() <= 24, "{}", stdout(&short));
+    let long = stdout(&sqlitmus(place.path(), &["--help"]));
+    assert!(long.contains("Examples:") && long.contains("Exit codes:"), "{long}");
+    for verb in ["measure", "report", "list", "clean", "kvtest", "completions", "man"] {
+        assert!(long.contains(verb), "{verb}");
+        let help = sqlitmus(place.path(), &[verb, "--help"]);
+        assert_eq!(help.status.code(), Some(0), "{verb}");
+        assert!(help.stderr.is_empty(), "{verb}");
+        assert!(stdout(&help).contains("Usage") || stdout(&help).contains("usage"), "{verb}");
+    }
+}
+
+#[test]
+fn the_canonical_suite_runs_and_is_reported_again() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let measured = sqlitmus(place.path(), &["measure", "--scale", "smoke"]);
+    let stderr = String::from_utf8_lossy(&measured.stderr).into_owned();
+    assert_eq!(measured.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("Run file: "), "{stderr}");
+    assert!(stderr.contains("sqlitmus report latest"), "{stderr}");
+    let text = stdout(&measured);
+    for word in ["Read one blob", "Overwrite one blob", "Disk space", "In short"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let again = sqlitmus(place.path(), &["report"]);
+    assert_eq!(stdout(&again), text, "a report is a function of the run file");
+    let html = stdout(&sqlitmus(place.path(), &["report", "--format", "html"]));
+    assert!(html.starts_with("<!DOCTYPE html>"), "{}", &html[..80.min(html.len())]);
+    let json = stdout(&sqlitmus(place.path(), &["report", "--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["run"]["state"], "complete");
+    let listed = stdout(&sqlitmus(place.path(), &["list"]));
+    assert!(listed.contains("article") && listed.contains(".run"), "{listed}");
+}
+
+#[test]
+fn cleaning_removes_stores_keeps_runs_and_leaves_what_is_foreign() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let suite = "--scale";
+    assert!(
+        sqlitmus(place.path(), &["measure", suite, "smoke", "--quiet"])
+            .status
+            .success()
+    );
+    let scratch = place.path().join(".sqlitmus");
+    let foreign = scratch.join("stores/mine");
+    std::fs::write(&foreign, "precious").expect("written");
+    let cleaned = sqlitmus(place.path(), &["clean"]);
+    assert_eq!(cleaned.status.code(), Some(0));
+    assert!(stdout(&cleaned).contains("left alone"), "{}", stdout(&cleaned));
+    assert!(sqlitmus(place.path(), &["report"]).status.success(), "runs are kept");
+    assert_eq!(std::fs::read_to_string(&foreign).expect("there"), "precious");
+    std::fs::remove_file(&foreign).expect("removed");
+    assert!(sqlitmus(place.path(), &["clean", "--runs"]).status.success());
+    assert!(!scratch.exists(), "nothing is left");
+    assert!(
+        stdout(&sqlitmus(place.path(), &["clean"])).contains("nothing to clean"),
+        "and that is no error"
+    );
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_has() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+        .args(["measure", "--scale", "smoke", "--rounds", "10000"])
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sqlitmus starts");
+    wait_for_rounds(place.path(), 2);
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("signalled");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().expect("waited").is_none() {
+        assert!(Instant::now() < deadline, "it stops soon");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().expect("output");
+    assert_eq!(output.status.code(), Some(130));
+    let text = stdout(&output);
+    assert!(text.contains("Read one blob"), "{text}");
+    assert!(text.to_lowercase().contains("interrupted"), "{text}");
+    assert!(sqlitmus(place.path(), &["report"]).status.success());
+}
+
+/// Waits until the run under way has kept some rounds.
+fn wait_for_rounds(place: &Path, rounds: usize) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        let runs = std::fs::read_dir(place.join(".sqlitmus/runs"));
+        let kept = runs.into_iter().flatten().flatten().any(|entry| {
+            let path = entry.path();
+            path.extension().is_some_and(|extension| extension == "run")
+                && sqlitmus_runfile::rounds(&path).is_ok_and(|kept| kept.len() >= rounds)
+        });
+        if kept {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no round was kept");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_place_is_measured_by_one_run_at_a_time() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut first = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+        .args(["measure", "--scale", "smoke", "--rounds", "10000", "--quiet"])
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("sqlitmus starts");
+    wait_for_rounds(place.path(), 1);
+    let second = sqlitmus(place.path(), &["measure", "--scale", "smoke"]);
+    let cleaning = sqlitmus(place.path(), &["clean"]);
+    first.kill().expect("killed");
+    first.wait().expect("ended");
+    for refused in [second, cleaning] {
+        assert_eq!(refused.status.code(), Some(2));
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(stderr.contains("hint: "), "{stderr}");
+    }
+    // What the kill left behind is no obstacle.
+    let third = sqlitmus(place.path(), &["measure", "--scale", "smoke", "--quiet"]);
+    let stderr = String::from_utf8_lossy(&third.stderr).into_owned();
+    assert_eq!(third.status.code(), Some(0), "{stderr}");
+}
+
+#[test]
+fn completions_and_manual_are_printed() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let script = sqlitmus(place.path(), &["completions", "bash"]);
+    assert!(stdout(&script).contains("_sqlitmus"), "{}", stdout(&script));
+    let page = sqlitmus(place.path(), &["man"]);
+    assert!(stdout(&page).contains(".TH sqlitmus"), "{}", stdout(&page));
+    assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 0);
+}
