@@ -157,9 +157,9 @@ fn fill(path: &Path, dataset: &Dataset, page_bytes: u64) -> Result<(), Failure> 
     let loaded = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // The device works while the next blobs are made; kvtest leaves it all to the end.
-        scope.spawn(|| {
+        let flusher = scope.spawn(|| {
             while !loaded.load(Ordering::Acquire) {
-                std::thread::sleep(FLUSH_PAUSE);
+                std::thread::park_timeout(FLUSH_PAUSE);
                 // A failure here is met again by the flush that counts.
                 let _ = file.sync_data();
             }
@@ -168,6 +168,7 @@ fn fill(path: &Path, dataset: &Dataset, page_bytes: u64) -> Result<(), Failure> 
             progress.show(|| format!("{done} of {} blobs", dataset.count));
         });
         loaded.store(true, Ordering::Release);
+        flusher.thread().unpark();
         outcome
     })
     .map_err(failed)?;
