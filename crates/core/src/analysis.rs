@@ -114,8 +114,6 @@ pub struct ChartRow {
     pub versus_settled: Vec<Option<Compared>>,
     /// Space, for charts of space.
     pub footprint: Option<Footprint>,
-    /// Published ratio and the machine it is from.
-    pub published: Option<(f64, String)>,
 }
 
 /// Two arms as a ratio.
@@ -173,6 +171,13 @@ impl<'a> Figures<'a> {
     #[must_use]
     pub fn run(&self) -> &'a Run {
         self.run
+    }
+
+    /// What the report calls an arm.
+    #[must_use]
+    pub fn label(&self, arm: &'a str) -> &'a str {
+        let found = self.run.plan.arm(arm);
+        found.map_or(arm, |(_, found)| found.label.as_str())
     }
 
     fn valid(&self, arm: &str) -> impl Iterator<Item = &'a Trial> {
@@ -281,13 +286,13 @@ impl<'a> Figures<'a> {
 
     /// Noise floor of the group an arm is in, as a share; see [`GroupAnalysis::noise_floor`].
     #[must_use]
-    pub fn noise_floor_of(&self, arm: &str) -> Option<f64> {
+    pub fn noise_floor_of(&self, arm: &str, cost: Cost) -> Option<f64> {
         let (group, _) = self.run.plan.arm(arm)?;
-        self.noise_floor(group)
+        self.noise_floor(group, cost)
     }
 
-    fn noise_floor(&self, group: &Group) -> Option<f64> {
-        let twin = self.ratio(&group.baseline, &group.twin(), Cost::Acknowledged)?;
+    fn noise_floor(&self, group: &Group, cost: Cost) -> Option<f64> {
+        let twin = self.ratio(&group.baseline, &group.twin(), cost)?;
         noise_floor(&twin)
     }
 
@@ -299,7 +304,7 @@ impl<'a> Figures<'a> {
             .collect();
         GroupAnalysis {
             name: group.name.clone(),
-            noise_floor: self.noise_floor(group),
+            noise_floor: self.noise_floor(group, Cost::Acknowledged),
             rounds: rounds.len() as u32,
             arms: group.arms.iter().map(|arm| self.arm(arm)).collect(),
         }
@@ -314,8 +319,9 @@ impl<'a> Figures<'a> {
                 .flat_map(|trial| self.counted(trial))
         };
         let all_slices: usize = self.valid(&arm.name).map(|trial| trial.samples.len()).sum();
-        let bytes: u64 = samples().map(|sample| sample.content_bytes).sum();
-        let elapsed_ns: u64 = samples().map(|sample| sample.elapsed_ns).sum();
+        // As floats: sums of a damaged run file's numbers must not overflow.
+        let bytes: f64 = samples().map(|sample| sample.content_bytes as f64).sum();
+        let elapsed_ns: f64 = samples().map(|sample| sample.elapsed_ns as f64).sum();
         let left_out = self.trials.get(arm.name.as_str()).into_iter().flatten();
         ArmAnalysis {
             name: arm.name.clone(),
@@ -323,7 +329,7 @@ impl<'a> Figures<'a> {
             status: self.status(&arm.name),
             operation_ns: median(&round_values_ns),
             settled_operation_ns: settles.then(|| median(&settled)).flatten(),
-            bytes_per_second: (elapsed_ns > 0).then(|| bytes as f64 * 1e9 / elapsed_ns as f64),
+            bytes_per_second: (elapsed_ns > 0.0).then(|| bytes * 1e9 / elapsed_ns),
             latencies: Latencies::merged(self.valid(&arm.name).map(|trial| &trial.latencies)),
             left_out: left_out
                 .filter_map(|trial| match &trial.outcome {
@@ -332,7 +338,7 @@ impl<'a> Figures<'a> {
                     | Outcome::Failed(reason)
                     | Outcome::Skipped(reason)
                     | Outcome::Refuted(reason) => {
-                        Some(format!("round {}: {reason}", trial.round + 1))
+                        Some(format!("round {}: {reason}", u64::from(trial.round) + 1))
                     }
                 })
                 .collect(),
@@ -355,7 +361,7 @@ impl<'a> Figures<'a> {
         let rows = chart.arms.iter().filter_map(|name| {
             let group = group_of(name)?;
             let arm = group.arms.iter().find(|arm| arm.name == *name)?;
-            Some(self.row(chart, arm, noise_floor))
+            Some(self.row(chart, arm))
         });
         ChartAnalysis {
             rows: rows.collect(),
@@ -364,49 +370,34 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn row(&self, chart: &Chart, arm: &ArmAnalysis, noise_floor: Option<f64>) -> ChartRow {
+    fn row(&self, chart: &Chart, arm: &ArmAnalysis) -> ChartRow {
         let versus = |cost: Cost| -> Vec<Option<Compared>> {
             let references = chart.versus.iter();
             references
-                .map(|versus| self.compared(&versus.arm, &arm.name, cost, noise_floor))
+                .map(|versus| self.compared(&versus.arm, &arm.name, cost))
                 .collect()
         };
         let timed = chart.shows == ChartKind::Time;
         let settles = arm.settled_operation_ns.is_some();
+        let only_if = |wanted: bool, cost: Cost| {
+            if wanted { versus(cost) } else { Vec::new() }
+        };
         ChartRow {
-            versus: if timed {
-                versus(Cost::Acknowledged)
-            } else {
-                Vec::new()
-            },
-            versus_settled: if timed && settles {
-                versus(Cost::Settled)
-            } else {
-                Vec::new()
-            },
+            versus: only_if(timed, Cost::Acknowledged),
+            versus_settled: only_if(timed && settles, Cost::Settled),
             footprint: self.run.footprints.get(&arm.name).copied(),
-            published: chart
-                .published
-                .iter()
-                .find(|published| published.arm == arm.name)
-                .map(|published| (published.ratio, published.machine.clone())),
             arm: arm.clone(),
         }
     }
 
-    /// Two arms with their verdict; an arm is not compared with itself.
-    fn compared(
-        &self,
-        reference: &str,
-        arm: &str,
-        cost: Cost,
-        noise_floor: Option<f64>,
-    ) -> Option<Compared> {
+    /// Two arms with their verdict, by the noise floor of the arm's own group; an arm is not
+    /// compared with itself.
+    fn compared(&self, reference: &str, arm: &str, cost: Cost) -> Option<Compared> {
         if reference == arm {
             return None;
         }
         let estimate = self.ratio(reference, arm, cost)?;
-        let verdict = judge(&estimate, noise_floor, DEFAULT_THRESHOLD);
+        let verdict = judge(&estimate, self.noise_floor_of(arm, cost), DEFAULT_THRESHOLD);
         Some(Compared { estimate, verdict })
     }
 }

@@ -90,10 +90,15 @@ fn missing(claim: &Claim, figures: &Figures<'_>) -> String {
     for arm in [&claim.numerator, &claim.denominator] {
         match figures.status(arm) {
             ArmStatus::Measured => {}
-            ArmStatus::Failed(reason) => return format!("{arm} failed: {reason}"),
-            ArmStatus::Skipped(reason) => return format!("{arm} was skipped: {reason}"),
+            ArmStatus::Failed(reason) => {
+                return format!("\"{}\" failed: {reason}", figures.label(arm));
+            }
+            ArmStatus::Skipped(reason) => {
+                return format!("\"{}\" was skipped: {reason}", figures.label(arm));
+            }
             ArmStatus::NotReached => {
-                return format!("the run ended before {arm} was measured");
+                let label = figures.label(arm);
+                return format!("the run ended before \"{label}\" was measured");
             }
         }
     }

@@ -5,7 +5,8 @@
 //! - `{fast:ARM|REFERENCE}`: "1.7 times as fast as", "about as fast as", "only 0.8 times as fast
 //!   as", or "not clearly faster or slower than";
 //! - `{space:ARM|REFERENCE}`: "17% less disk than", "3% more disk than", "as much disk as";
-//! - `{factor:ARM|REFERENCE}`: "1.9", the time of the arm divided by that of the reference.
+//! - `{factor:ARM|REFERENCE}`: "1.9 (1.8 to 2.0)", the time of the arm divided by that of the
+//!   reference, with its interval.
 //!
 //! A sentence whose arms were not measured is left out, and a line says so.
 
@@ -85,19 +86,30 @@ fn phrase(kind: &str, arm: &str, reference: &str, figures: &Figures<'_>) -> Resu
         match figures.status(name) {
             ArmStatus::Measured => {}
             ArmStatus::Failed(reason) | ArmStatus::Skipped(reason) => {
-                return Err(format!("{name} was not measured ({reason})"));
+                let label = figures.label(name);
+                return Err(format!("\"{label}\" was not measured ({reason})"));
             }
-            ArmStatus::NotReached => return Err(format!("{name} was not reached")),
+            ArmStatus::NotReached => {
+                return Err(format!("\"{}\" was not reached", figures.label(name)));
+            }
         }
     }
     let estimate = figures
         .ratio(reference, arm, Cost::Acknowledged)
         .ok_or_else(|| format!("{arm} and {reference} cannot be compared"))?;
     if kind == "factor" {
-        return Ok(format_ratio(1.0 / estimate.ratio));
+        let interval = estimate
+            .interval
+            .ok_or_else(|| format!("one round is not enough to judge {arm}"))?;
+        return Ok(format!(
+            "{} ({} to {})",
+            format_ratio(1.0 / estimate.ratio),
+            format_ratio(1.0 / interval.high),
+            format_ratio(1.0 / interval.low)
+        ));
     }
     let ratio = format_ratio(estimate.ratio);
-    let noise_floor = figures.noise_floor_of(arm);
+    let noise_floor = figures.noise_floor_of(arm, Cost::Acknowledged);
     Ok(match judge(&estimate, noise_floor, DEFAULT_THRESHOLD) {
         Verdict::Faster => format!("{ratio} times as fast as"),
         Verdict::Slower => format!("only {ratio} times as fast as"),

@@ -12,7 +12,10 @@ impl Latencies {
     /// Number of operations.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        // Saturating here and below: a damaged run file must not stop a report.
+        self.0
+            .iter()
+            .fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
     /// All operations of several trials together.
@@ -20,7 +23,8 @@ impl Latencies {
     pub fn merged<'a>(trials: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut counts = std::collections::BTreeMap::new();
         for (latency_ns, count) in trials.into_iter().flat_map(|trial| &trial.0) {
-            *counts.entry(*latency_ns).or_insert(0) += count;
+            let sum: &mut u64 = counts.entry(*latency_ns).or_default();
+            *sum = sum.saturating_add(*count);
         }
         Self(counts.into_iter().collect())
     }
@@ -34,7 +38,7 @@ impl Latencies {
             .max(1.0) as u64;
         let mut seen = 0;
         for (latency_ns, count) in &self.0 {
-            seen += count;
+            seen = u64::saturating_add(seen, *count);
             if seen >= wanted {
                 return Some(*latency_ns);
             }

@@ -138,7 +138,7 @@ impl Sample {
     /// Nanoseconds of one operation including settling.
     #[must_use]
     pub fn settled_operation_ns(&self) -> f64 {
-        (self.elapsed_ns + self.settle_ns.unwrap_or(0)) as f64 / self.operations as f64
+        self.elapsed_ns.saturating_add(self.settle_ns.unwrap_or(0)) as f64 / self.operations as f64
     }
 }
 

@@ -11,7 +11,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use sqlitmus_engines::sqlite::{Connection, Library, LibraryChoice, OpenMode};
+use rusqlite::ffi;
+use sqlitmus_engines::sqlite::{Connection, Library, LibraryChoice, OpenMode, SqliteError};
 
 use super::failures;
 use crate::failure::Failure;
@@ -29,6 +30,8 @@ const READ_VERSION_WAL: u8 = 2;
 #[derive(Debug, Clone)]
 pub(super) struct Database {
     path: PathBuf,
+    /// SQLite needs a log beside it, even for reading.
+    is_wal: bool,
     access: Access,
 }
 
@@ -47,7 +50,7 @@ impl Database {
     /// # Errors
     /// There is none at the path.
     pub(super) fn for_reading(path: &Path) -> Result<Self, Failure> {
-        let is_wal = read_header(path)?[READ_VERSION_OFFSET] == READ_VERSION_WAL;
+        let is_wal = is_wal(path)?;
         let access = if is_wal && !has_log(path) {
             Access::QueryOnly
         } else {
@@ -55,6 +58,7 @@ impl Database {
         };
         Ok(Self {
             path: path.to_owned(),
+            is_wal,
             access,
         })
     }
@@ -64,9 +68,9 @@ impl Database {
     /// # Errors
     /// There is none at the path.
     pub(super) fn for_writing(path: &Path) -> Result<Self, Failure> {
-        read_header(path)?;
         Ok(Self {
             path: path.to_owned(),
+            is_wal: is_wal(path)?,
             access: Access::ReadWrite,
         })
     }
@@ -103,7 +107,7 @@ impl Database {
         let shown = self.path.display();
         let columns = connection
             .query_text("SELECT group_concat(lower(name)) FROM pragma_table_info('kv')")
-            .map_err(|error| failures::sqlite(&self.path, &error))?;
+            .map_err(|error| self.unreadable(&error))?;
         if columns.as_deref() != Some("k,v") {
             return Err(Failure::bad_input(
                 format!("{shown} is an SQLite database, but has no table kv(k, v)"),
@@ -111,6 +115,18 @@ impl Database {
             ));
         }
         Ok(connection)
+    }
+
+    /// The failure that the first look into the database met.
+    fn unreadable(&self, error: &SqliteError) -> Failure {
+        let shown = self.path.display();
+        if self.is_wal && error.code == ffi::SQLITE_CANTOPEN {
+            return Failure::bad_input(
+                format!("{shown} is in WAL mode, and its directory is not to be written to"),
+                format!("copy it to a directory where SQLite can make its log: cp {shown} /tmp"),
+            );
+        }
+        failures::sqlite(&self.path, error)
     }
 
     /// What `PRAGMA integrity_check` finds, line by line; the one line `ok` if nothing is wrong.
@@ -169,9 +185,12 @@ fn has_log(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// The first bytes of a database. Done before SQLite opens the file: closing it here would drop
-/// the locks of a connection of this process.
-fn read_header(path: &Path) -> Result<[u8; 32], Failure> {
+/// Whether a database is in WAL mode, by its header. Done before SQLite opens the file: closing it
+/// here would drop the locks of a connection of this process.
+///
+/// # Errors
+/// There is no database at the path.
+fn is_wal(path: &Path) -> Result<bool, Failure> {
     let shown = path.display();
     let doing = || format!("cannot open {shown}");
     let hint = || format!("make a database: sqlitmus kvtest init {shown}");
@@ -192,10 +211,10 @@ fn read_header(path: &Path) -> Result<[u8; 32], Failure> {
             hint(),
         ));
     }
-    let mut header = [0; 32];
+    let mut header = [0; READ_VERSION_OFFSET + 1];
     let mut file = File::open(path).map_err(unreadable)?;
     match file.read_exact(&mut header) {
-        Ok(()) if header.starts_with(MAGIC) => Ok(header),
+        Ok(()) if header.starts_with(MAGIC) => Ok(header[READ_VERSION_OFFSET] == READ_VERSION_WAL),
         Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(unreadable(error)),
         _ => Err(Failure::bad_input(
             format!("{shown} is not an SQLite database"),
