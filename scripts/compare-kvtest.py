@@ -33,6 +33,7 @@ import time
 COMPILER_OPTIONS = ["-Os", "-I.", "-DSQLITE_DIRECT_OVERFLOW_READ"]
 LIBRARIES = ["-ldl", "-lpthread", "-lm"]
 
+# Before that many an interval of 95% from order statistics is not yet one, or just about.
 FEWEST_PAIRS = 8
 SIZES = ["--size", "10000", "--variance", "2000"]
 LARGEST_FILE_BYTES = 12288
@@ -194,14 +195,16 @@ def table(measured):
         "|---|---|---:|---:|---:|---|---:|",
     ]
     for arm in measured:
-        if not arm.kvtest:
+        pairs = len(arm.kvtest)
+        if not pairs:
             lines.append(f"| {arm.name} | {arm.unit} | - | - | - | no space | 0 |")
             continue
         ratio, low, high = arm.interval()
+        interval = f"{low:.3f} to {high:.3f}" if pairs >= FEWEST_PAIRS else "too few pairs"
         theirs, ours = statistics.median(arm.kvtest), statistics.median(arm.sqlitmus)
         lines.append(
             f"| {arm.name} | {arm.unit} | {theirs:.3f} | {ours:.3f} | {ratio:.3f} "
-            f"| {low:.3f} to {high:.3f} | {len(arm.kvtest)} |"
+            f"| {interval} | {pairs} |"
         )
     return "\n".join(lines)
 
@@ -309,11 +312,12 @@ def options_of_call():
 
 def main():
     options = options_of_call()
-    wanted = arms(options.count, options.updates)
-    if options.only:
-        wanted = [arm for arm in wanted if any(text in arm.name for text in options.only)]
+    everything = arms(options.count, options.updates)
+    only = options.only or [""]
+    wanted = [arm for arm in everything if any(text in arm.name for text in only)]
     if not wanted:
-        sys.exit("error: nothing has such a name\nhint: leave --only out to see all names in the table")
+        names = "; ".join(arm.name for arm in everything)
+        sys.exit(f"error: nothing has {' or '.join(only)} in its name\nhint: the names are: {names}")
     work = tempfile.mkdtemp(prefix="compare-kvtest-", dir=os.path.abspath(options.work))
     try:
         version = version_of_sqlitmus(options.sqlitmus, work)

@@ -48,11 +48,23 @@ fn main() -> ExitCode {
 fn check() -> anyhow::Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(
-        &["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"],
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--deny",
+            "warnings",
+        ],
         &[],
     )?;
     cargo(
-        &["doc", "--workspace", "--no-deps", "--document-private-items"],
+        &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
     licences()?;
@@ -63,12 +75,22 @@ fn check() -> anyhow::Result<()> {
 /// Fails when a dependency has a licence that is not on the list.
 fn licences() -> anyhow::Result<()> {
     let output = Command::new(cargo_program())
-        .args(["tree", "--workspace", "--edges", "normal,build", "--prefix", "none"])
+        .args([
+            "tree",
+            "--workspace",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+        ])
         .args(["--format", "{p}\t{l}"])
         .output()
         .context("cannot run cargo tree")?;
     if !output.status.success() {
-        bail!("cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "cargo tree failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let listing = String::from_utf8(output.stdout).context("cargo tree is not UTF-8")?;
     for line in listing.lines().filter(|line| !line.is_empty()) {
@@ -103,7 +125,12 @@ fn smoke() -> anyhow::Result<()> {
 
 fn smoke_in(place: &Path) -> anyhow::Result<()> {
     let place = place.display().to_string();
-    let run = |words: &[&str]| cargo(&[&["run", "--quiet", "--package", "sqlitmus", "--"], words].concat(), &[]);
+    let run = |words: &[&str]| {
+        cargo(
+            &[&["run", "--quiet", "--package", "sqlitmus", "--"], words].concat(),
+            &[],
+        )
+    };
     run(&["measure", "--scale", "smoke", "--place", &place])?;
     run(&["report", "latest", "--place", &place])?;
     run(&["clean", "--runs", "--place", &place])

@@ -128,7 +128,12 @@ pub struct MeasureArguments {
     #[arg(long, value_name = "PROGRAM", hide = true)]
     pub worker_program: Option<PathBuf>,
     /// Longest wait for one answer of a worker, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        hide_short_help = true
+    )]
     pub worker_timeout: u64,
 }
 

@@ -30,9 +30,8 @@ impl Catalogue for BuiltInEngines {
     }
 
     fn durability(&self, engine: &str, settings: &Settings) -> Durability {
-        sqlitmus_engines::find(engine).map_or(Durability::None, |engine| {
-            engine.durability(settings)
-        })
+        sqlitmus_engines::find(engine)
+            .map_or(Durability::None, |engine| engine.durability(settings))
     }
 }
 

@@ -12,7 +12,9 @@ fn main() {
 }
 
 fn run() -> ExitCode {
-    let is_worker = std::env::args_os().nth(1).is_some_and(|word| word == WORKER_ARGUMENT);
+    let is_worker = std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == WORKER_ARGUMENT);
     if is_worker {
         return work();
     }

@@ -231,9 +231,7 @@ impl Orchestrator<'_> {
         round: u32,
         given_up: &BTreeMap<String, usize>,
     ) -> Vec<Trial> {
-        let alive = |name: &str| {
-            given_up.get(name).copied().unwrap_or(0) < FAILURES_UNTIL_GIVEN_UP
-        };
+        let alive = |name: &str| given_up.get(name).copied().unwrap_or(0) < FAILURES_UNTIL_GIVEN_UP;
         let arms: Vec<usize> = (0..group.arms.len())
             .filter(|arm| alive(&group.arms[*arm].name))
             .collect();
@@ -332,5 +330,5 @@ impl Orchestrator<'_> {
 /// that do not count, within bounds.
 fn wanted_rounds(group: &Group, invalid: &BTreeMap<String, u32>) -> u32 {
     let worst = invalid.values().copied().max().unwrap_or(0);
-    group.rounds + worst.min(group.rounds.div_ceil(ROUNDS_PER_EXTRA_ROUND))
+    group.rounds + worst.min(group.rounds / ROUNDS_PER_EXTRA_ROUND)
 }

@@ -81,13 +81,9 @@ impl Progress {
     pub fn new(plan: &Plan, quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && terminal).then(|| {
-            let bar = ProgressBar::with_draw_target(
-                Some(1000),
-                ProgressDrawTarget::stderr_with_hz(5),
-            );
-            let style = ProgressStyle::with_template(
-                "{bar:24} {prefix} | {msg:.40}",
-            );
+            let bar =
+                ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(5));
+            let style = ProgressStyle::with_template("{bar:24} {prefix} | {msg:.40}");
             bar.set_style(
                 style
                     .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -159,9 +155,7 @@ impl Progress {
         let estimated_ns = round_ns(group);
         self.spent_ns += took.as_nanos() as u64;
         self.estimated_spent_ns += estimated_ns;
-        if let Some((_, ahead_ns)) =
-            self.ahead.iter_mut().find(|(name, _)| *name == group.name)
-        {
+        if let Some((_, ahead_ns)) = self.ahead.iter_mut().find(|(name, _)| *name == group.name) {
             *ahead_ns = ahead_ns.saturating_sub(estimated_ns);
         }
     }

@@ -35,7 +35,11 @@ impl RunName {
         let suite: String = suite
             .chars()
             .map(|character| {
-                if character.is_ascii_alphanumeric() { character } else { '-' }
+                if character.is_ascii_alphanumeric() {
+                    character
+                } else {
+                    '-'
+                }
             })
             .collect();
         let started_seconds = now

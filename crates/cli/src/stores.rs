@@ -87,9 +87,7 @@ impl StoreError {
 
 fn is_environment(error: &EngineError) -> bool {
     match error {
-        EngineError::Io { source, .. } => {
-            source.kind() == std::io::ErrorKind::StorageFull
-        }
+        EngineError::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
         EngineError::Sqlite { source, .. } => source.is_environment(),
         _ => false,
     }
@@ -209,8 +207,7 @@ impl Stores {
         let next = AtomicUsize::new(0);
         let failures = Mutex::new(BTreeMap::new());
         let fill_some = || {
-            while let Some((path, arm)) = missing.get(next.fetch_add(1, Ordering::Relaxed))
-            {
+            while let Some((path, arm)) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if let Err(error) = fill_one(path, &arm.case)
                     && let Ok(mut failures) = failures.lock()
                 {

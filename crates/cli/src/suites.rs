@@ -11,10 +11,7 @@ use crate::failure::Failure;
 pub const CANONICAL: &str = "article";
 
 /// Texts of the embedded suites.
-const TEXTS: &[(&str, &str)] = &[(
-    "article",
-    include_str!("../../../suites/article.toml"),
-)];
+const TEXTS: &[(&str, &str)] = &[("article", include_str!("../../../suites/article.toml"))];
 
 /// The suites built into this program.
 ///

@@ -167,8 +167,14 @@ impl Trial {
         let span = self.read_untimed(|done| done < operations)?;
         // A writing trial also makes its first touch here: journals are created and grown.
         if let Workload::Overwrite { operations, .. } = self.preparation.case.workload {
-            self.batch
-                .fill(&self.preparation.case.dataset, &mut self.walk, operations, 0);
+            // Somewhat more than any slice will write, so that no slice has to grow them again.
+            let operations = operations + operations / 10 + 1;
+            self.batch.fill(
+                &self.preparation.case.dataset,
+                &mut self.walk,
+                operations,
+                0,
+            );
             self.write_batch(None)?;
             self.settle()?;
         }
@@ -178,9 +184,7 @@ impl Trial {
     fn slice(&mut self, generation: u64) -> Result<Response, EngineError> {
         match self.preparation.case.workload {
             Workload::Read { .. } => self.reading_slice(),
-            Workload::Overwrite { operations, .. } => {
-                self.writing_slice(operations, generation)
-            }
+            Workload::Overwrite { operations, .. } => self.writing_slice(operations, generation),
         }
     }
 
@@ -226,11 +230,7 @@ impl Trial {
         })
     }
 
-    fn writing_slice(
-        &mut self,
-        operations: u64,
-        generation: u64,
-    ) -> Result<Response, EngineError> {
+    fn writing_slice(&mut self, operations: u64, generation: u64) -> Result<Response, EngineError> {
         let dataset = self.preparation.case.dataset.clone();
         // Some untimed writes: the other arms have emptied the processor's caches.
         let lead_in_operations = (operations / 50).clamp(1, 50);
@@ -338,13 +338,7 @@ impl Trial {
 
 impl Batch {
     /// Makes the content of the next `operations` keys of a walk.
-    fn fill(
-        &mut self,
-        dataset: &Dataset,
-        walk: &mut KeyWalk,
-        operations: u64,
-        generation: u64,
-    ) {
+    fn fill(&mut self, dataset: &Dataset, walk: &mut KeyWalk, operations: u64, generation: u64) {
         self.bytes.clear();
         self.entries.clear();
         for _ in 0..operations {

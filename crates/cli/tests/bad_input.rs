@@ -72,7 +72,10 @@ impl Place {
         let output = self.run(words);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
-        assert!(output.stdout.is_empty(), "{words:?}: no data on standard output");
+        assert!(
+            output.stdout.is_empty(),
+            "{words:?}: no data on standard output"
+        );
         let (first, rest) = stderr.split_once("hint: ").unwrap_or((&stderr, ""));
         assert!(first.starts_with("error: "), "{words:?}: {stderr}");
         assert!(first.contains(error), "{words:?}: {stderr}");
@@ -86,10 +89,26 @@ impl Place {
 fn misspelt_words_are_answered_with_the_nearest_valid_one() {
     let place = Place::new();
     place.refuses(&["mesure"], "mesure", "did you mean `measure`?");
-    place.refuses(&["measure", "--plce", "."], "--plce", "did you mean `--place`?");
-    place.refuses(&["measure", "artcle"], "no suite `artcle`", "did you mean `article`?");
-    place.refuses(&["measure", "--scale", "ful"], "no scale `ful`", "did you mean `full`?");
-    place.refuses(&["report", "--format", "htm"], "htm", "did you mean `html`?");
+    place.refuses(
+        &["measure", "--plce", "."],
+        "--plce",
+        "did you mean `--place`?",
+    );
+    place.refuses(
+        &["measure", "artcle"],
+        "no suite `artcle`",
+        "did you mean `article`?",
+    );
+    place.refuses(
+        &["measure", "--scale", "ful"],
+        "no scale `ful`",
+        "did you mean `full`?",
+    );
+    place.refuses(
+        &["report", "--format", "htm"],
+        "htm",
+        "did you mean `html`?",
+    );
 }
 
 #[test]
@@ -103,14 +122,49 @@ fn numbers_that_cannot_be_are_refused() {
 #[test]
 fn mistakes_in_a_suite_name_what_is_wrong() {
     let cases = [
-        ("engine = \"files\"", "engine = \"file\"", "no engine `file`", "`files`"),
-        ("layout = \"flat\"", "layuot = \"flat\"", "layuot", "did you mean `layout`?"),
-        ("layout = \"flat\"", "layout = \"flta\"", "flta", "did you mean `flat`?"),
-        ("baseline = \"files\"", "baseline = \"fils\"", "no arm `fils`", "`files`"),
-        ("dataset = \"few\"", "dataset = \"fw\"", "no dataset `fw`", "`few`"),
+        (
+            "engine = \"files\"",
+            "engine = \"file\"",
+            "no engine `file`",
+            "`files`",
+        ),
+        (
+            "layout = \"flat\"",
+            "layuot = \"flat\"",
+            "layuot",
+            "did you mean `layout`?",
+        ),
+        (
+            "layout = \"flat\"",
+            "layout = \"flta\"",
+            "flta",
+            "did you mean `flat`?",
+        ),
+        (
+            "baseline = \"files\"",
+            "baseline = \"fils\"",
+            "no arm `fils`",
+            "`files`",
+        ),
+        (
+            "dataset = \"few\"",
+            "dataset = \"fw\"",
+            "no dataset `fw`",
+            "`few`",
+        ),
         ("count = 20", "count = 0", "at least one blob", ""),
-        ("fixed = 100", "fixed = 4000000000", "1,000,000,000 bytes", ""),
-        ("fixed = 100", "fixed = 40000000000000000000", "suite.toml", ""),
+        (
+            "fixed = 100",
+            "fixed = 4000000000",
+            "1,000,000,000 bytes",
+            "",
+        ),
+        (
+            "fixed = 100",
+            "fixed = 40000000000000000000",
+            "suite.toml",
+            "",
+        ),
         ("rounds = 2", "rounds = 0", "rounds", ""),
         ("question", "quesiton", "quesiton", ""),
     ];
@@ -118,7 +172,11 @@ fn mistakes_in_a_suite_name_what_is_wrong() {
         let place = Place::with_suite(&SUITE.replacen(right, wrong, 1));
         place.refuses(&["measure", "suite.toml"], error, hint);
     }
-    Place::new().refuses(&["measure", "missing.toml"], "missing.toml", "sqlitmus list");
+    Place::new().refuses(
+        &["measure", "missing.toml"],
+        "missing.toml",
+        "sqlitmus list",
+    );
 }
 
 #[test]
@@ -143,8 +201,7 @@ fn a_foreign_scratch_directory_is_left_alone() {
 fn a_scratch_directory_that_is_a_link_is_not_followed() {
     let place = Place::with_suite(SUITE);
     let elsewhere = Place::new();
-    std::os::unix::fs::symlink(elsewhere.path(), place.path().join(".sqlitmus"))
-        .expect("linked");
+    std::os::unix::fs::symlink(elsewhere.path(), place.path().join(".sqlitmus")).expect("linked");
     place.refuses(&["measure", "suite.toml"], "symbolic link", "--place");
     assert!(elsewhere.entries().is_empty());
 }
@@ -153,7 +210,11 @@ fn a_scratch_directory_that_is_a_link_is_not_followed() {
 fn runs_that_are_not_there_or_not_runs_are_refused() {
     let place = Place::with_suite(SUITE);
     place.refuses(&["report"], "no latest run", "sqlitmus measure");
-    place.refuses(&["report", "previous"], "no previous run", "sqlitmus measure");
+    place.refuses(
+        &["report", "previous"],
+        "no previous run",
+        "sqlitmus measure",
+    );
     place.refuses(&["report", "missing.run"], "missing.run", "sqlitmus list");
     place.refuses(&["report", "suite.toml"], "suite.toml", "");
     std::fs::write(place.path().join("empty.run"), "").expect("written");
@@ -170,13 +231,21 @@ fn existing_files_are_never_overwritten() {
         "exists already",
         "never overwritten",
     );
-    assert!(place.run(&["measure", "suite.toml", "--quiet"]).status.success());
+    assert!(
+        place
+            .run(&["measure", "suite.toml", "--quiet"])
+            .status
+            .success()
+    );
     place.refuses(
         &["report", "latest", "--output", "precious"],
         "exists already",
         "nothing is overwritten",
     );
-    assert_eq!(std::fs::read_to_string(&path).expect("still there"), "precious");
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("still there"),
+        "precious"
+    );
 }
 
 #[test]
@@ -200,7 +269,11 @@ fn a_place_that_is_read_only_or_too_small_is_refused() {
     let unmount = Unmount(small.path().to_owned());
     let place = small.path().display().to_string();
     let elsewhere = Place::new();
-    elsewhere.refuses(&["measure", "--place", &place], "too small", "free some space");
+    elsewhere.refuses(
+        &["measure", "--place", &place],
+        "too small",
+        "free some space",
+    );
     assert!(small.entries().is_empty(), "nothing is left there");
     assert!(mount("remount,ro"), "remounted read-only");
     elsewhere.refuses(&["measure", "--place", &place], "read-only", "");

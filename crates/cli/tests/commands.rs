@@ -24,13 +24,27 @@ fn help_is_one_screen_and_goes_to_standard_output() {
     assert!(short.stderr.is_empty());
     assert!(stdout(&short).lines().count() <= 24, "{}", stdout(&short));
     let long = stdout(&sqlitmus(place.path(), &["--help"]));
-    assert!(long.contains("Examples:") && long.contains("Exit codes:"), "{long}");
-    for verb in ["measure", "report", "list", "clean", "kvtest", "completions", "man"] {
+    assert!(
+        long.contains("Examples:") && long.contains("Exit codes:"),
+        "{long}"
+    );
+    for verb in [
+        "measure",
+        "report",
+        "list",
+        "clean",
+        "kvtest",
+        "completions",
+        "man",
+    ] {
         assert!(long.contains(verb), "{verb}");
         let help = sqlitmus(place.path(), &[verb, "--help"]);
         assert_eq!(help.status.code(), Some(0), "{verb}");
         assert!(help.stderr.is_empty(), "{verb}");
-        assert!(stdout(&help).contains("Usage") || stdout(&help).contains("usage"), "{verb}");
+        assert!(
+            stdout(&help).contains("Usage") || stdout(&help).contains("usage"),
+            "{verb}"
+        );
     }
 }
 
@@ -43,18 +57,34 @@ fn the_canonical_suite_runs_and_is_reported_again() {
     assert!(stderr.contains("Run file: "), "{stderr}");
     assert!(stderr.contains("sqlitmus report latest"), "{stderr}");
     let text = stdout(&measured);
-    for word in ["Read one blob", "Overwrite one blob", "Disk space", "In short"] {
+    for word in [
+        "Read one blob",
+        "Overwrite one blob",
+        "Disk space",
+        "In short",
+    ] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let again = sqlitmus(place.path(), &["report"]);
-    assert_eq!(stdout(&again), text, "a report is a function of the run file");
+    assert_eq!(
+        stdout(&again),
+        text,
+        "a report is a function of the run file"
+    );
     let html = stdout(&sqlitmus(place.path(), &["report", "--format", "html"]));
-    assert!(html.starts_with("<!DOCTYPE html>"), "{}", &html[..80.min(html.len())]);
+    assert!(
+        html.starts_with("<!DOCTYPE html>"),
+        "{}",
+        &html[..80.min(html.len())]
+    );
     let json = stdout(&sqlitmus(place.path(), &["report", "--format", "json"]));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["run"]["state"], "complete");
     let listed = stdout(&sqlitmus(place.path(), &["list"]));
-    assert!(listed.contains("article") && listed.contains(".run"), "{listed}");
+    assert!(
+        listed.contains("article") && listed.contains(".run"),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -71,11 +101,25 @@ fn cleaning_removes_stores_keeps_runs_and_leaves_what_is_foreign() {
     std::fs::write(&foreign, "precious").expect("written");
     let cleaned = sqlitmus(place.path(), &["clean"]);
     assert_eq!(cleaned.status.code(), Some(0));
-    assert!(stdout(&cleaned).contains("left alone"), "{}", stdout(&cleaned));
-    assert!(sqlitmus(place.path(), &["report"]).status.success(), "runs are kept");
-    assert_eq!(std::fs::read_to_string(&foreign).expect("there"), "precious");
+    assert!(
+        stdout(&cleaned).contains("left alone"),
+        "{}",
+        stdout(&cleaned)
+    );
+    assert!(
+        sqlitmus(place.path(), &["report"]).status.success(),
+        "runs are kept"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&foreign).expect("there"),
+        "precious"
+    );
     std::fs::remove_file(&foreign).expect("removed");
-    assert!(sqlitmus(place.path(), &["clean", "--runs"]).status.success());
+    assert!(
+        sqlitmus(place.path(), &["clean", "--runs"])
+            .status
+            .success()
+    );
     assert!(!scratch.exists(), "nothing is left");
     assert!(
         stdout(&sqlitmus(place.path(), &["clean"])).contains("nothing to clean"),
@@ -131,7 +175,9 @@ fn wait_for_rounds(place: &Path, rounds: usize) {
 fn a_place_is_measured_by_one_run_at_a_time() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let mut first = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(["measure", "--scale", "smoke", "--rounds", "10000", "--quiet"])
+        .args([
+            "measure", "--scale", "smoke", "--rounds", "10000", "--quiet",
+        ])
         .current_dir(place.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -160,5 +206,8 @@ fn completions_and_manual_are_printed() {
     assert!(stdout(&script).contains("_sqlitmus"), "{}", stdout(&script));
     let page = sqlitmus(place.path(), &["man"]);
     assert!(stdout(&page).contains(".TH sqlitmus"), "{}", stdout(&page));
-    assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 0);
+    assert_eq!(
+        std::fs::read_dir(place.path()).expect("readable").count(),
+        0
+    );
 }

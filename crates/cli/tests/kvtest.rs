@@ -141,6 +141,10 @@ fn check_closing_lines(run: &Ended, verb: &str) {
         "{}",
         run.output
     );
+    if run.notes().iter().any(|note| note.contains("--as-kvtest")) {
+        // Its clock has milliseconds, and may well see none go by.
+        return;
+    }
     assert!(run.number("Total elapsed time: ") > 0.0);
     assert!(run.number(&per_blob) > 0.0 && run.number(&rate) > 0.0);
 }
@@ -291,7 +295,7 @@ fn updates_keep_sizes_and_change_bytes() {
                 "{words}: blob {key}"
             );
         }
-        if !words.contains("random") {
+        if !words.contains("random") && !words.contains("as-kvtest") {
             let bytes: usize = before.values().map(Vec::len).sum();
             let seconds = run.number("Total elapsed time: ");
             let printed = run.number("Content write rate: ") * seconds;
@@ -383,9 +387,12 @@ fn a_log_that_was_left_is_read_and_left() {
         5000.0
     );
     let run = folder.done("run crashed.db --count 2");
+    let seconds = run.number("Total elapsed time: ");
+    let megabytes = run.number("Content read rate: ") * seconds;
     assert!(
-        (run.number("Content read rate: ") * run.number("Total elapsed time: ") - 0.01).abs()
-            < 0.001
+        (megabytes - 0.01).abs() < 0.001 + 0.05 * seconds,
+        "{}",
+        run.output
     );
     assert_eq!(kept(), before);
 }

@@ -116,8 +116,15 @@ fn assert_one_failed_arm(misbehaviour: &str, name: &str, reason: &str) {
     assert_eq!(failed["status"], "failed", "{misbehaviour}: {failed}");
     let found = failed["reason"].as_str().expect("a reason");
     assert!(found.contains(reason), "{misbehaviour}: {found}");
-    assert!(failed["operation_ns"].is_null(), "no figure for a failed arm");
-    let other = if name.starts_with("write") { "write-files" } else { "files" };
+    assert!(
+        failed["operation_ns"].is_null(),
+        "no figure for a failed arm"
+    );
+    let other = if name.starts_with("write") {
+        "write-files"
+    } else {
+        "files"
+    };
     assert_eq!(arm(&result, other)["status"], "measured", "{misbehaviour}");
 }
 
@@ -203,7 +210,10 @@ fn nothing_is_left_running_and_stores_are_used_again() {
     };
     let of_readers = |stores: Vec<(PathBuf, _)>| -> Vec<(PathBuf, _)> {
         let is_reader = |path: &Path| !path.to_string_lossy().contains("write");
-        stores.into_iter().filter(|(path, _)| is_reader(path)).collect()
+        stores
+            .into_iter()
+            .filter(|(path, _)| is_reader(path))
+            .collect()
     };
     let before = of_readers(stores());
     assert!(!before.is_empty());

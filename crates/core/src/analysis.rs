@@ -201,7 +201,10 @@ impl<'a> Figures<'a> {
     fn counted(&self, trial: &'a Trial) -> impl Iterator<Item = &'a Sample> {
         let arm = self.run.plan.arm(&trial.arm);
         let cache = arm.map_or(CacheState::Warm, |(_, arm)| arm.case.cache);
-        trial.samples.iter().filter(move |sample| sample.is_in(cache))
+        trial
+            .samples
+            .iter()
+            .filter(move |sample| sample.is_in(cache))
     }
 
     /// Whether an arm has figures, and why not.
@@ -217,9 +220,9 @@ impl<'a> Figures<'a> {
         match last.map(|trial| &trial.outcome) {
             None => ArmStatus::NotReached,
             Some(Outcome::Skipped(reason)) => ArmStatus::Skipped(reason.clone()),
-            Some(
-                Outcome::Failed(reason) | Outcome::Invalid(reason) | Outcome::Refuted(reason),
-            ) => ArmStatus::Failed(reason.clone()),
+            Some(Outcome::Failed(reason) | Outcome::Invalid(reason) | Outcome::Refuted(reason)) => {
+                ArmStatus::Failed(reason.clone())
+            }
             Some(Outcome::Valid) => ArmStatus::Failed("no slices".to_owned()),
         }
     }
@@ -314,10 +317,7 @@ impl<'a> Figures<'a> {
         let round_values_ns = self.round_values(&arm.name, Cost::Acknowledged);
         let settles = arm.case.workload.writes();
         let settled = self.round_values(&arm.name, Cost::Settled);
-        let samples = || {
-            self.valid(&arm.name)
-                .flat_map(|trial| self.counted(trial))
-        };
+        let samples = || self.valid(&arm.name).flat_map(|trial| self.counted(trial));
         let all_slices: usize = self.valid(&arm.name).map(|trial| trial.samples.len()).sum();
         // As floats: sums of a damaged run file's numbers must not overflow.
         let bytes: f64 = samples().map(|sample| sample.content_bytes as f64).sum();

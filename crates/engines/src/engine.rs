@@ -80,11 +80,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// The first thing that went wrong; the store is then good for nothing.
-    fn load(
-        &self,
-        content: &dyn Content,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), EngineError>;
+    fn load(&self, content: &dyn Content, progress: &mut dyn FnMut(u64))
+    -> Result<(), EngineError>;
 
     /// A new handle for one thread.
     ///
@@ -99,11 +96,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`EngineError::Missing`] if there is none; `consume` was then not called.
-    fn read(
-        &mut self,
-        key: u64,
-        consume: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), EngineError>;
+    fn read(&mut self, key: u64, consume: &mut dyn FnMut(&[u8])) -> Result<(), EngineError>;
 
     /// All keys, in ascending order.
     ///

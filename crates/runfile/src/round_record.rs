@@ -177,9 +177,8 @@ impl<'t> TrialInsertion<'t> {
         sample: &Sample,
         failed: Failed<'_>,
     ) -> Result<(), RunFileError> {
-        let known = |what: &str, value: Option<u64>| {
-            value.map(|value| signed(what, value)).transpose()
-        };
+        let known =
+            |what: &str, value: Option<u64>| value.map(|value| signed(what, value)).transpose();
         let values = params![
             trial_id,
             sample.turn,

@@ -18,9 +18,9 @@ use crate::commands::{print, report};
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
 use crate::machine::environment::Environment;
+use crate::machine::ownership;
 use crate::machine::place::Place;
 use crate::machine::processor::{self, CoreChoice};
-use crate::machine::ownership;
 use crate::machine::scratch::{SCRATCH_NAME, Scratch, ScratchError};
 use crate::orchestrator::worker_process::WorkerProgram;
 use crate::orchestrator::{Ending, Keeper, Orchestrator};
@@ -93,7 +93,11 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
 
 fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
     let suite = suites::find(&arguments.suite)?;
-    let scale = if arguments.full { "full" } else { &arguments.scale };
+    let scale = if arguments.full {
+        "full"
+    } else {
+        &arguments.scale
+    };
     let mut plan = Plan::resolve(&suite, scale, arguments.seed, &BuiltInEngines)
         .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
     if let Some(rounds) = arguments.rounds {
@@ -203,11 +207,7 @@ fn own_program() -> anyhow::Result<PathBuf> {
 }
 
 /// The result on standard output, the way to more on standard error.
-fn answer(
-    arguments: &MeasureArguments,
-    path: &Path,
-    ending: Ending,
-) -> anyhow::Result<ExitCode> {
+fn answer(arguments: &MeasureArguments, path: &Path, ending: Ending) -> anyhow::Result<ExitCode> {
     let run = sqlitmus_runfile::read(path).map_err(of_run_file)?;
     let analysis = analyse(&run);
     if arguments.json {
@@ -217,7 +217,11 @@ fn answer(
     }
     if !arguments.quiet {
         let mut error = std::io::stderr();
-        let separator = if std::io::stdout().is_terminal() { "\n" } else { "" };
+        let separator = if std::io::stdout().is_terminal() {
+            "\n"
+        } else {
+            ""
+        };
         // The result is out; these lines are a service.
         let _ = writeln!(
             error,
@@ -242,7 +246,8 @@ fn answer(
 fn command_line() -> String {
     let words = std::env::args_os().map(|word| {
         let word = word.to_string_lossy().into_owned();
-        let plain = |character: char| character.is_ascii_alphanumeric() || "-_./=,:+".contains(character);
+        let plain =
+            |character: char| character.is_ascii_alphanumeric() || "-_./=,:+".contains(character);
         if !word.is_empty() && word.chars().all(plain) {
             word
         } else {

@@ -66,8 +66,8 @@ pub fn run_file_failure(error: RunFileError) -> Failure {
 
 /// Writes a file that must not exist yet.
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    let written = std::fs::File::create_new(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
+    let written =
+        std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::bad_input(
             format!("{} exists already", path.display()),

@@ -109,9 +109,7 @@ impl<'a> RoundContext<'a> {
         let slices = self.group.slices as usize;
         live.into_iter()
             .map(|arm| arm.trial)
-            .filter(|trial| {
-                trial.outcome != Outcome::Valid || trial.samples.len() == slices
-            })
+            .filter(|trial| trial.outcome != Outcome::Valid || trial.samples.len() == slices)
             .collect()
     }
 
@@ -133,9 +131,7 @@ impl<'a> RoundContext<'a> {
                     });
                 }
                 let generation = first + u64::from(turn);
-                arm.step(|arm| {
-                    arm.slice(walk, generation, (turn, position as u32))
-                });
+                arm.step(|arm| arm.slice(walk, generation, (turn, position as u32)));
             }
         }
     }
@@ -275,8 +271,7 @@ impl LiveArm<'_> {
 
     fn finish(&mut self, seed: u64) -> Result<(), Stop> {
         let keeps_content = self.sums.is_some() || self.arm.case.workload.writes();
-        let verification =
-            Verification::choose(&self.arm.case.dataset, &self.written, seed);
+        let verification = Verification::choose(&self.arm.case.dataset, &self.written, seed);
         let verify = if keeps_content && self.arm.case.engine != "null" {
             verification.keys.clone()
         } else {
@@ -315,7 +310,11 @@ impl LiveArm<'_> {
             // The one resource that is a level, not a sum.
             let is_level = name == "peak_memory_bytes";
             let sum = self.trial.resources.entry(name).or_default();
-            *sum = if is_level { used.max(*sum) } else { *sum + used };
+            *sum = if is_level {
+                used.max(*sum)
+            } else {
+                *sum + used
+            };
         }
     }
 

@@ -73,9 +73,7 @@ impl WorkerProcess {
     /// # Errors
     /// The program cannot be run.
     pub fn start(program: &WorkerProgram) -> Result<Self, WorkerError> {
-        let mut child = command(&program.path)
-            .spawn()
-            .map_err(WorkerError::Start)?;
+        let mut child = command(&program.path).spawn().map_err(WorkerError::Start)?;
         let requests = child.stdin.take();
         let (sender, responses) = channel();
         if let Some(stdout) = child.stdout.take() {

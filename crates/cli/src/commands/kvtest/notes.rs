@@ -10,7 +10,7 @@ use super::walk_database::DatabaseWalk;
 pub(super) fn on_database(options: &RunOptions, walked: &DatabaseWalk) -> Vec<String> {
     let in_force = &walked.in_force;
     let mut notes = Vec::new();
-    if let Some(closing) = walked.closing {
+    if let Some(closing) = walked.closing.filter(|_| !options.as_kvtest) {
         notes.push(format!(
             "closing the database, with the checkpoint if one was due, took {:.6} s more, \
              which the lines below leave out",
