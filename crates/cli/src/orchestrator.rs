@@ -12,7 +12,7 @@ pub mod worker_process;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sqlitmus_core::plan::{Group, Plan};
+use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Footprint, Outcome, Trial};
 use sqlitmus_core::schedule::{ArmMemory, live_sets};
 
@@ -26,8 +26,8 @@ use worker_process::WorkerProgram;
 const FAILURES_UNTIL_GIVEN_UP: usize = 2;
 
 /// A group has at most this share of rounds added because trials were not in the cache state they
-/// are labelled with: one for every four.
-const ROUNDS_PER_EXTRA_ROUND: u32 = 4;
+/// are labelled with: one for every five.
+const ROUNDS_PER_EXTRA_ROUND: u32 = 5;
 
 /// What happens, for whoever shows it.
 #[derive(Debug)]
@@ -296,12 +296,14 @@ impl Orchestrator<'_> {
         round: u32,
         given_up: &BTreeMap<String, usize>,
     ) -> anyhow::Result<bool> {
+        let arms: Vec<&Arm> = group
+            .arms
+            .iter()
+            .filter(|arm| !given_up.contains_key(&arm.name))
+            .collect();
         let mut differing = Vec::new();
-        for arm in &group.arms {
-            if given_up.contains_key(&arm.name) {
-                continue;
-            }
-            match self.stores.verify(group, arm) {
+        for (arm, verified) in arms.iter().zip(self.stores.verify_all(group, &arms)) {
+            match verified {
                 Ok(()) => self.stores.mark_unused(group, arm)?,
                 Err(StoreError::Interrupted) => return Ok(false),
                 Err(error) => {

@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sqlitmus_core::case::{Case, fingerprint};
@@ -24,8 +23,9 @@ use crate::orchestrator::expectation::ContentSums;
 /// Block that a file's last bytes are rounded up to, for estimates.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Stores are filled by this many threads at once.
-const FILLING_THREADS: usize = 2;
+/// Stores are filled, read in and verified by this many threads at once, while nothing is
+/// measured.
+const THREADS: usize = 2;
 
 /// The stores of a run, under one directory.
 pub struct Stores {
@@ -204,22 +204,12 @@ impl Stores {
                 ownership::create_directory(parent, "stores of one dataset")?;
             }
         }
-        let next = AtomicUsize::new(0);
-        let failures = Mutex::new(BTreeMap::new());
-        let fill_some = || {
-            while let Some((path, arm)) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(error) = fill_one(path, &arm.case)
-                    && let Ok(mut failures) = failures.lock()
-                {
-                    failures.insert(path.clone(), error);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..FILLING_THREADS {
-                scope.spawn(fill_some);
-            }
-        });
+        let filled = side_by_side(&missing, |(path, arm)| fill_one(path, &arm.case));
+        let mut failures: BTreeMap<&PathBuf, StoreError> = missing
+            .iter()
+            .zip(filled)
+            .filter_map(|((path, _), filled)| Some((path, filled.err()?)))
+            .collect();
         sync(&self.directory)?;
         if !group.writes() {
             for arm in &group.arms {
@@ -229,7 +219,6 @@ impl Stores {
                     .or_insert_with(|| ContentSums::new(dataset));
             }
         }
-        let mut failures = failures.into_inner().unwrap_or_default();
         let mut results = BTreeMap::new();
         for arm in &group.arms {
             let path = self.path(group, arm);
@@ -245,16 +234,30 @@ impl Stores {
     /// Reads the stores of a group into the page cache, in the order of their bytes: what is not
     /// there yet would otherwise come in one by one, in the random order of the lead-in.
     ///
+    /// A store that is one file is evicted first. Linux caches what it reads ahead in larger
+    /// pieces than what was written in small ones, and overwriting these is slower (ext4, twice
+    /// as slow): without this the first run, which has just written its stores, would measure
+    /// something else than all later ones. Small files are the same either way.
+    ///
     /// # Errors
     /// A store cannot be read.
     pub fn warm(&self, group: &Group) -> Result<(), StoreError> {
-        let mut warmed = BTreeSet::new();
-        for arm in &group.arms {
-            let path = self.path(group, arm);
-            if path.exists() && warmed.insert(path.clone()) && !interruption::requested() {
-                page_cache::warm(&path)?;
+        let paths: BTreeSet<PathBuf> = group
+            .arms
+            .iter()
+            .map(|arm| self.path(group, arm))
+            .filter(|path| path.exists())
+            .collect();
+        let warmed = side_by_side(&paths.into_iter().collect::<Vec<_>>(), |path| {
+            if interruption::requested() {
+                return Ok(());
             }
-        }
+            if path.is_file() {
+                page_cache::evict(path)?;
+            }
+            page_cache::warm(path).map(drop)
+        });
+        warmed.into_iter().collect::<Result<(), _>>()?;
         Ok(())
     }
 
@@ -287,11 +290,15 @@ impl Stores {
         }
     }
 
-    /// Reads every blob of a written store and verifies it.
-    ///
-    /// # Errors
-    /// The first blob that is not some generation of what was written, or a wrong number of them.
-    pub fn verify(&self, group: &Group, arm: &Arm) -> Result<(), StoreError> {
+    /// Reads every blob of the stores of some written arms and verifies it; one result for each.
+    #[must_use]
+    pub fn verify_all(&self, group: &Group, arms: &[&Arm]) -> Vec<Result<(), StoreError>> {
+        side_by_side(arms, |arm| self.verify(group, arm))
+    }
+
+    /// Fails with the first blob that is not some generation of what was written, or a wrong
+    /// number of them.
+    fn verify(&self, group: &Group, arm: &Arm) -> Result<(), StoreError> {
         let case = &arm.case;
         let (Some(engine), true) = (engine(case), is_persistent(case)) else {
             return Ok(());
@@ -334,6 +341,31 @@ impl Stores {
         }
         stores
     }
+}
+
+/// Does something to every item, some at once; results in the order of the items.
+fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let work_on = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            match items.get(index) {
+                Some(item) => done.push((index, work(item))),
+                None => return done,
+            }
+        }
+    };
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work_on)).collect();
+        let joined = threads.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.flatten().collect()
+    });
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 fn engine(case: &Case) -> Option<&'static dyn Engine> {
