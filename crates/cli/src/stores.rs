@@ -176,7 +176,7 @@ impl Stores {
     pub fn space_needed(&self, plan: &Plan) -> SpaceNeeded {
         let mut needed = SpaceNeeded::default();
         for group in &plan.groups {
-            for (_, arm) in self.to_fill(group) {
+            for arm in self.absent(group).into_values() {
                 let dataset = &arm.case.dataset;
                 needed.bytes += disk_bytes(dataset);
                 needed.blobs += dataset.count;
@@ -231,13 +231,9 @@ impl Stores {
         Ok(results)
     }
 
-    /// Reads the stores of a group into the page cache, in the order of their bytes: what is not
-    /// there yet would otherwise come in one by one, in the random order of the lead-in.
-    ///
-    /// A store that is one file is evicted first. Linux caches what it reads ahead in larger
-    /// pieces than what was written in small ones, and overwriting these is slower (ext4, twice
-    /// as slow): without this the first run, which has just written its stores, would measure
-    /// something else than all later ones. Small files are the same either way.
+    /// Reads the folders of files of a group into the page cache, in the order in which they lie:
+    /// what is not there yet would otherwise come in one by one, in the random order of the
+    /// lead-in. For writing arms the inodes too. Stores that are one file have just been written.
     ///
     /// # Errors
     /// A store cannot be read.
@@ -246,19 +242,19 @@ impl Stores {
             .arms
             .iter()
             .map(|arm| self.path(group, arm))
-            .filter(|path| path.exists())
+            .filter(|path| path.is_dir())
             .collect();
         let warmed = side_by_side(&paths.into_iter().collect::<Vec<_>>(), |path| {
             if interruption::requested() {
                 return Ok(());
             }
-            if path.is_file() {
-                page_cache::evict(path)?;
+            page_cache::warm(path)?;
+            if group.writes() {
+                page_cache::warm_inodes(path)?;
             }
-            page_cache::warm(path).map(drop)
+            Ok(())
         });
-        warmed.into_iter().collect::<Result<(), _>>()?;
-        Ok(())
+        warmed.into_iter().collect::<Result<(), _>>()
     }
 
     /// Marks the writing arms' stores as being written: if the mark is found by a later run,
@@ -329,17 +325,27 @@ impl Stores {
         Err(StoreError::Differs { path, reason })
     }
 
-    /// Paths that are missing or marked, each with an arm that needs it.
+    /// Paths of stores to be filled, each with an arm that needs it: those that are missing or
+    /// marked, and those that are one file. Such a file is written anew by every run, so that the
+    /// page cache holds it as writing has left it. Read in from the device it would be held in
+    /// larger pieces, and overwriting these is slower (ext4, measured: two to three times): the
+    /// first run would measure something else than all later ones.
     fn to_fill<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
-        let mut stores = BTreeMap::new();
-        for arm in &group.arms {
-            let path = self.path(group, arm);
-            let complete = path.exists() && !mark(&path).exists();
-            if is_persistent(&arm.case) && !complete {
-                stores.insert(path, arm);
-            }
-        }
+        let mut stores = self.by_path(group);
+        stores.retain(|path, _| !path.is_dir() || mark(path).exists());
         stores
+    }
+
+    /// Paths of the stores of a group that are not there yet, each with an arm that needs it.
+    fn absent<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
+        let mut stores = self.by_path(group);
+        stores.retain(|path, _| !path.exists());
+        stores
+    }
+
+    fn by_path<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
+        let persistent = group.arms.iter().filter(|arm| is_persistent(&arm.case));
+        persistent.map(|arm| (self.path(group, arm), arm)).collect()
     }
 }
 
