@@ -54,7 +54,11 @@ fn lie(misbehaviour: &str, response: &mut Response) {
         }
         ("fewer-writes", Response::Sliced { timed, .. }) => timed.operations -= 1,
         ("no-time", Response::Sliced { elapsed_ns, .. }) => *elapsed_ns = 0,
-        ("half-lead-in", Response::LedIn(span)) => span.operations /= 2,
+        ("half-lead-in", Response::LedIn { read, .. }) => read.operations /= 2,
+        ("same-keys", Response::Sliced { timed, .. }) => timed.position = 0,
+        ("too-fast", Response::Sliced { elapsed_ns, .. }) => *elapsed_ns /= 2,
+        ("too-slow", Response::Sliced { elapsed_ns, .. }) => *elapsed_ns *= 1000,
+        ("endless", Response::Sliced { timed, .. }) => timed.operations = 1 << 60,
         _ => {}
     }
 }

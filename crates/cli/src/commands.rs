@@ -6,10 +6,15 @@ mod list;
 mod measure;
 mod report;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+
+use sqlitmus_report::Look;
 
 use crate::arguments::{self, Command};
 use crate::failure::ExitCode;
+
+/// Columns where there is no terminal to ask.
+const COLUMNS_IF_UNKNOWN: usize = 100;
 
 /// Does what a verb says.
 ///
@@ -51,5 +56,20 @@ fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
             Err(anyhow::Error::new(error).context("cannot write to standard output"))
         }
         _ => Ok(()),
+    }
+}
+
+/// How text is to look on standard output.
+#[must_use]
+pub fn look() -> Look {
+    let columns = rustix::termios::tcgetwinsize(std::io::stdout())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0);
+    // https://no-color.org: any value that is not empty.
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Look {
+        columns: columns.unwrap_or(COLUMNS_IF_UNKNOWN),
+        color: std::io::stdout().is_terminal() && !no_color,
     }
 }

@@ -3,6 +3,11 @@
 
 use std::fmt;
 
+use sqlitmus_runfile::RunFileError;
+
+use crate::machine::place::PlaceError;
+use crate::machine::scratch::ScratchError;
+
 /// Exit codes, the same for all commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCode {
@@ -51,6 +56,52 @@ impl Failure {
     }
 }
 
+/// Bad input, unless the machine gave out.
+impl From<RunFileError> for Failure {
+    fn from(error: RunFileError) -> Self {
+        let code = if error.environment_failed() {
+            ExitCode::Environment
+        } else {
+            ExitCode::BadInput
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint(),
+        }
+    }
+}
+
+/// Bad input, unless the system refused to look.
+impl From<PlaceError> for Failure {
+    fn from(error: PlaceError) -> Self {
+        let code = match error {
+            PlaceError::Io { .. } => ExitCode::Environment,
+            _ => ExitCode::BadInput,
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint(),
+        }
+    }
+}
+
+/// Bad input, unless the system refused.
+impl From<ScratchError> for Failure {
+    fn from(error: ScratchError) -> Self {
+        let code = match error {
+            ScratchError::Io { .. } => ExitCode::Environment,
+            _ => ExitCode::BadInput,
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint().unwrap_or_default(),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
@@ -72,4 +123,17 @@ pub fn describe(error: &anyhow::Error) -> (String, ExitCode) {
         lines.push_str(hint);
     }
     (lines, code)
+}
+
+/// An error with what caused it, in one line.
+#[must_use]
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

@@ -33,12 +33,15 @@ pub fn requested() -> bool {
         .is_some_and(|requested| requested.load(Ordering::Relaxed))
 }
 
-/// Makes a worker deaf to Ctrl-C, which a terminal sends to the whole group of processes: the
-/// orchestrator decides what becomes of its workers.
+/// Makes a worker deaf to these signals, which terminals and service managers send to the whole
+/// group of processes: the orchestrator decides what becomes of its workers.
 ///
 /// # Errors
 /// The system refuses signal handlers.
 pub fn ignore() -> std::io::Result<()> {
     let nobody = Arc::new(AtomicBool::new(false));
-    flag::register(SIGINT, nobody).map(|_| ())
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&nobody))?;
+    }
+    Ok(())
 }

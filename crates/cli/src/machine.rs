@@ -11,11 +11,13 @@
 pub mod block_device;
 pub mod control_group;
 pub mod environment;
+pub mod free_name;
 pub mod kernel_files;
 pub mod mounts;
 pub mod owner_record;
 pub mod ownership;
 pub mod page_cache;
+pub mod path_suffix;
 pub mod place;
 pub mod processor;
 pub mod resources;

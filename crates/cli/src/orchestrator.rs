@@ -13,11 +13,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use sqlitmus_core::plan::{Arm, Group, Plan};
-use sqlitmus_core::run::{Footprint, Outcome, Trial};
+use sqlitmus_core::run::{Outcome, Trial};
 use sqlitmus_core::schedule::{ArmMemory, live_sets};
+use sqlitmus_runfile::RunFile;
 
+use crate::failure::{Failure, with_causes};
 use crate::interruption;
 use crate::stores::{StoreError, Stores};
+use expectation::Written;
 use round::{RoundContext, RoundPlace};
 use worker_process::WorkerProgram;
 
@@ -67,27 +70,6 @@ pub enum Event<'a> {
     },
 }
 
-/// Keeps what was measured.
-pub trait Keeper {
-    /// Keeps the trials of a round; a round that was cut short is not `complete`.
-    ///
-    /// # Errors
-    /// It cannot be kept: the run ends.
-    fn keep_round(
-        &mut self,
-        group: &str,
-        round: u32,
-        complete: bool,
-        trials: &[Trial],
-    ) -> anyhow::Result<()>;
-
-    /// Keeps the space that an arm's store takes.
-    ///
-    /// # Errors
-    /// It cannot be kept: the run ends.
-    fn keep_footprint(&mut self, arm: &str, footprint: &Footprint) -> anyhow::Result<()>;
-}
-
 /// How a run ended that was not stopped by an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ending {
@@ -107,10 +89,10 @@ pub struct Orchestrator<'a> {
     pub worker_core: Option<usize>,
     /// Stores of a group beyond this many bytes are measured in pairs with the baseline.
     pub memory_limit_bytes: u64,
-    /// First generation of content that this run may write.
-    pub first_generation: u64,
+    /// Next generation of content to write; every slice of the run writes one of its own.
+    pub next_generation: u64,
     /// Where rounds go.
-    pub keeper: &'a mut dyn Keeper,
+    pub file: &'a mut RunFile,
     /// Who is told what happens.
     pub tell: &'a mut dyn FnMut(Event<'_>),
 }
@@ -136,109 +118,103 @@ impl Orchestrator<'_> {
 
     /// Runs one group; says whether an arm failed.
     fn run_group(&mut self, plan: &Plan, group: &Group) -> anyhow::Result<bool> {
-        let mut given_up: BTreeMap<String, usize> = BTreeMap::new();
-        let skipped = self.fill_stores(group)?;
-        let mut any_failed = skipped
-            .iter()
-            .any(|trial| matches!(trial.outcome, Outcome::Failed(_)));
-        for trial in &skipped {
-            given_up.insert(trial.arm.clone(), FAILURES_UNTIL_GIVEN_UP);
-        }
+        let mut state = GroupState::default();
+        let mut trials = self.fill_stores(group)?;
         if group.writes() {
             self.stores.mark_in_use(group)?;
         }
-        self.stores.warm(group)?;
-        let mut first_trials = skipped;
-        let mut round = 0;
-        let mut invalid: BTreeMap<String, u32> = BTreeMap::new();
-        while round < wanted_rounds(group, &invalid) && !interruption::requested() {
+        for trial in &trials {
+            self.note(trial, &mut state);
+        }
+        while state.rounds < state.wanted_rounds(group) && !interruption::requested() {
+            let round = state.rounds;
             (self.tell)(Event::RoundBegins { group, round });
             let start = Instant::now();
-            let mut trials = std::mem::take(&mut first_trials);
-            trials.extend(self.run_round(plan, group, round, &given_up));
-            let complete = !interruption::requested();
-            self.keeper
-                .keep_round(&group.name, round, complete, &trials)?;
-            for trial in &trials {
-                any_failed |= self.note_trouble(trial, &mut given_up);
-                if let Outcome::Invalid(_) = trial.outcome {
-                    *invalid.entry(trial.arm.clone()).or_default() += 1;
-                }
+            let (measured, gave_out) = self.run_round(plan, group, &mut state)?;
+            for trial in &measured {
+                self.note(trial, &mut state);
+            }
+            trials.extend(measured);
+            let complete = !interruption::requested() && gave_out.is_none();
+            self.file
+                .record_round(&group.name, round, &trials, complete)
+                .map_err(Failure::from)?;
+            trials.clear();
+            if let Some(reason) = gave_out {
+                let hint = "what was measured is kept; see `sqlitmus report latest`";
+                return Err(Failure::environment(reason, hint).into());
             }
             (self.tell)(Event::RoundEnded {
                 group,
                 round,
                 took: start.elapsed(),
             });
-            round += 1;
+            state.rounds += 1;
         }
         if group.writes() && !interruption::requested() {
-            any_failed |= self.verify_written(group, round, &given_up)?;
+            self.verify_written(group, &mut state)?;
         }
-        Ok(any_failed)
+        Ok(state.any_failed)
     }
 
-    /// Tells of a trial that failed or was skipped; says whether it failed.
-    fn note_trouble(&mut self, trial: &Trial, given_up: &mut BTreeMap<String, usize>) -> bool {
+    /// Notes how a trial ended, and tells if it failed or was skipped.
+    fn note(&mut self, trial: &Trial, state: &mut GroupState) {
+        state.note(trial);
         let (what, reason) = match &trial.outcome {
             // What does not count is repeated, and stands in the report.
-            Outcome::Valid | Outcome::Invalid(_) => return false,
+            Outcome::Valid | Outcome::Invalid(_) => return,
             Outcome::Failed(reason) | Outcome::Refuted(reason) => ("failed", reason),
             Outcome::Skipped(reason) => ("is skipped", reason),
         };
         let message = format!("{} {what}: {reason}", trial.arm);
         (self.tell)(Event::Trouble { message });
-        match &trial.outcome {
-            Outcome::Failed(_) => {
-                *given_up.entry(trial.arm.clone()).or_default() += 1;
-                true
-            }
-            Outcome::Skipped(_) => {
-                given_up.insert(trial.arm.clone(), FAILURES_UNTIL_GIVEN_UP);
-                false
-            }
-            _ => false,
-        }
     }
 
     /// Fills what is not yet filled; returns a trial for every arm that cannot be.
     fn fill_stores(&mut self, group: &Group) -> anyhow::Result<Vec<Trial>> {
-        let stores = self.stores.missing(group);
+        let stores = self.stores.to_fill(group).len();
         if stores > 0 {
             (self.tell)(Event::Filling { group, stores });
         }
-        let mut skipped = Vec::new();
+        let mut without_store = Vec::new();
         for (arm, result) in self.stores.fill(group)? {
             match result {
-                Ok(Some(footprint)) => self.keeper.keep_footprint(&arm, &footprint)?,
-                Ok(None) => {}
-                Err(StoreError::Interrupted) => {}
-                Err(error) => skipped.push(round::trial_without_samples(
-                    &arm,
-                    0,
-                    0,
-                    error.into_outcome()?,
-                )),
+                Ok(Some(footprint)) => self
+                    .file
+                    .record_footprint(&arm, &footprint)
+                    .map_err(Failure::from)?,
+                Ok(None) | Err(StoreError::Interrupted) => {}
+                Err(error) => {
+                    let outcome = error.into_outcome()?;
+                    without_store.push(round::trial_without_samples(&arm, 0, 0, outcome));
+                }
             }
         }
-        Ok(skipped)
+        Ok(without_store)
     }
 
+    /// Runs one round of all arms that are not given up. Returns their trials, and why the machine
+    /// gave out if it did.
     fn run_round(
         &mut self,
         plan: &Plan,
         group: &Group,
-        round: u32,
-        given_up: &BTreeMap<String, usize>,
-    ) -> Vec<Trial> {
-        let alive = |name: &str| given_up.get(name).copied().unwrap_or(0) < FAILURES_UNTIL_GIVEN_UP;
+        state: &mut GroupState,
+    ) -> anyhow::Result<(Vec<Trial>, Option<String>)> {
         let arms: Vec<usize> = (0..group.arms.len())
-            .filter(|arm| alive(&group.arms[*arm].name))
+            .filter(|arm| !state.has_given_up(&group.arms[*arm].name))
             .collect();
+        let sets = self.sets(group, &arms);
+        let one_set = sets.len() == 1;
         let mut trials = Vec::new();
-        for (set, members) in self.sets(group, &arms).into_iter().enumerate() {
+        for (set, members) in sets.into_iter().enumerate() {
             if interruption::requested() {
                 break;
+            }
+            // One set stays in memory from round to round; of several, each drives out the last.
+            if state.rounds == 0 || !one_set {
+                let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
+                self.stores.warm(group, &arms)?;
             }
             let mut context = RoundContext {
                 plan,
@@ -246,16 +222,25 @@ impl Orchestrator<'_> {
                 program: &self.program,
                 stores: &self.stores,
                 worker_core: self.worker_core,
-                first_generation: self.first_generation,
+                first_generation: self.next_generation,
                 tell: self.tell,
             };
             let place = RoundPlace {
-                round,
+                round: state.rounds,
                 set: set as u32,
             };
-            trials.extend(context.run(&members, place));
+            let result = context.run(&members, place);
+            // One for the lead-in and one for every slice.
+            self.next_generation += u64::from(group.slices) + 1;
+            trials.extend(result.trials);
+            for (arm, written) in result.written {
+                state.note_written(&arm, written);
+            }
+            if result.gave_out.is_some() {
+                return Ok((trials, result.gave_out));
+            }
         }
-        trials
+        Ok((trials, None))
     }
 
     /// The sets of arms, as indices into the group, that are alive together.
@@ -288,29 +273,24 @@ impl Orchestrator<'_> {
             .collect()
     }
 
-    /// Verifies every blob of every written store; says whether one differs, which is kept as a
-    /// round of its own.
-    fn verify_written(
-        &mut self,
-        group: &Group,
-        round: u32,
-        given_up: &BTreeMap<String, usize>,
-    ) -> anyhow::Result<bool> {
-        let arms: Vec<&Arm> = group
+    /// Verifies every blob of every written store; a store that differs is kept as a round of its
+    /// own, which refutes all that its arm has shown.
+    fn verify_written(&mut self, group: &Group, state: &mut GroupState) -> anyhow::Result<()> {
+        let stores: Vec<(&Arm, Option<&Written>)> = group
             .arms
             .iter()
-            .filter(|arm| !given_up.contains_key(&arm.name))
+            .filter_map(|arm| Some((arm, state.written.get(&arm.name)?.as_ref())))
             .collect();
         let mut differing = Vec::new();
-        for (arm, verified) in arms.iter().zip(self.stores.verify_all(group, &arms)) {
+        for ((arm, _), verified) in stores.iter().zip(self.stores.verify_all(group, &stores)) {
             match verified {
                 Ok(()) => self.stores.mark_unused(group, arm)?,
-                Err(StoreError::Interrupted) => return Ok(false),
+                Err(StoreError::Interrupted) => return Ok(()),
                 Err(error) => {
-                    let reason = format!("after the last round: {error}");
+                    let reason = format!("after the last round: {}", with_causes(&error));
                     differing.push(round::trial_without_samples(
                         &arm.name,
-                        round,
+                        state.rounds,
                         0,
                         Outcome::Refuted(reason),
                     ));
@@ -318,19 +298,64 @@ impl Orchestrator<'_> {
             }
         }
         for trial in &differing {
-            self.note_trouble(trial, &mut BTreeMap::new());
+            self.note(trial, state);
         }
         if !differing.is_empty() {
-            self.keeper
-                .keep_round(&group.name, round, true, &differing)?;
+            self.file
+                .record_round(&group.name, state.rounds, &differing, true)
+                .map_err(Failure::from)?;
         }
-        Ok(!differing.is_empty())
+        Ok(())
     }
 }
 
-/// Rounds that a group is to have: those planned, and as many more as its worst arm has trials
-/// that do not count, within bounds.
-fn wanted_rounds(group: &Group, invalid: &BTreeMap<String, u32>) -> u32 {
-    let worst = invalid.values().copied().max().unwrap_or(0);
-    group.rounds + worst.min(group.rounds / ROUNDS_PER_EXTRA_ROUND)
+/// How far a group has come.
+#[derive(Default)]
+struct GroupState {
+    /// Rounds that have ended.
+    rounds: u32,
+    /// Failed trials of each arm.
+    failures: BTreeMap<String, usize>,
+    /// Trials of each arm that do not count.
+    invalid: BTreeMap<String, u32>,
+    /// What each arm has written; `None` if that is not known, since a trial of it failed.
+    written: BTreeMap<String, Option<Written>>,
+    any_failed: bool,
+}
+
+impl GroupState {
+    fn note(&mut self, trial: &Trial) {
+        let failures = self.failures.entry(trial.arm.clone()).or_default();
+        match &trial.outcome {
+            Outcome::Valid => {}
+            Outcome::Invalid(_) => *self.invalid.entry(trial.arm.clone()).or_default() += 1,
+            Outcome::Skipped(_) => *failures = FAILURES_UNTIL_GIVEN_UP,
+            Outcome::Failed(_) | Outcome::Refuted(_) => {
+                *failures += 1;
+                self.any_failed = true;
+            }
+        }
+    }
+
+    fn note_written(&mut self, arm: &str, written: Option<Written>) {
+        let known = self
+            .written
+            .entry(arm.to_owned())
+            .or_insert_with(|| Some(Written::default()));
+        match (known.as_mut(), written) {
+            (Some(known), Some(later)) => known.then(&later),
+            _ => *known = None,
+        }
+    }
+
+    fn has_given_up(&self, arm: &str) -> bool {
+        self.failures.get(arm).copied().unwrap_or(0) >= FAILURES_UNTIL_GIVEN_UP
+    }
+
+    /// Rounds that a group is to have: those planned, and as many more as its worst arm has trials
+    /// that do not count, within bounds.
+    fn wanted_rounds(&self, group: &Group) -> u32 {
+        let worst = self.invalid.values().copied().max().unwrap_or(0);
+        group.rounds + worst.min(group.rounds / ROUNDS_PER_EXTRA_ROUND)
+    }
 }

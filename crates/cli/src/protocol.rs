@@ -22,8 +22,12 @@ pub enum Request {
     /// Open the store and make everything that must not be made while the clock runs.
     Prepare(Box<Preparation>),
     /// Untimed operations of a trial: one pass over all keys, so that page tables and caches are
-    /// as in a process that has been running for a while.
-    LeadIn,
+    /// as in a process that has been running for a while. A writing trial then writes one batch,
+    /// so that journals are there and have grown.
+    LeadIn {
+        /// Generation of the content to write; ignored by reading workloads.
+        generation: u64,
+    },
     /// One timed slice, after some untimed operations.
     Slice {
         /// Generation of the content to write; ignored by reading workloads.
@@ -71,17 +75,22 @@ pub enum Response {
         read_back: BTreeMap<String, String>,
     },
     /// To [`Request::LeadIn`].
-    LedIn(Span),
+    LedIn {
+        /// The pass over all keys.
+        read: Span,
+        /// The batch of a writing trial.
+        written: Option<Span>,
+    },
     /// To [`Request::Slice`].
     Sliced {
         /// The untimed operations before it.
         lead_in: Span,
         /// The timed operations.
         timed: Span,
-        /// Content bytes that the timed operations read or wrote.
-        content_bytes: u64,
         /// Time of the timed operations in nanoseconds.
         elapsed_ns: u64,
+        /// Latencies of the timed operations.
+        latencies: Latencies,
         /// What the timed operations used, by name with unit; what the kernel does not tell is
         /// not there.
         resources: BTreeMap<String, u64>,
@@ -95,8 +104,6 @@ pub enum Response {
     Finished {
         /// Digest of each key's content, in the order asked for.
         digests: Vec<u64>,
-        /// Latencies of all timed operations.
-        latencies: Latencies,
     },
     /// To anything: the machine lacks what the case needs. The worker ends.
     Unavailable {
@@ -107,6 +114,9 @@ pub enum Response {
     Failed {
         /// What went wrong.
         reason: String,
+        /// Whether the machine gave out (disk full, I/O error), which ends the run.
+        #[serde(default)]
+        environment: bool,
     },
 }
 

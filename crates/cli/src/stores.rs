@@ -15,13 +15,18 @@ use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Footprint, Outcome};
 use sqlitmus_engines::{Engine, EngineError};
 
+use crate::failure::with_causes;
 use crate::interruption;
 use crate::machine::ownership::{self, OwnershipError};
 use crate::machine::page_cache::{self, PageCacheError};
-use crate::orchestrator::expectation::ContentSums;
+use crate::machine::processor;
+use crate::orchestrator::expectation::{ContentSums, Written};
 
 /// Block that a file's last bytes are rounded up to, for estimates.
 const BLOCK_BYTES: u64 = 4096;
+
+/// Part of a store's path: rises when the same dataset gets other bytes.
+const CONTENT_VERSION: u32 = 1;
 
 /// Stores are filled, read in and verified by this many threads at once, while nothing is
 /// measured.
@@ -30,6 +35,8 @@ const THREADS: usize = 2;
 /// The stores of a run, under one directory.
 pub struct Stores {
     directory: PathBuf,
+    /// Cores that filling and verifying may use.
+    cores: Vec<usize>,
     sums: BTreeMap<String, ContentSums>,
 }
 
@@ -40,7 +47,7 @@ pub enum StoreError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A file operation outside any engine failed.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {doing} {}", path.display())]
     Io {
         /// The operation, as a verb.
         doing: &'static str,
@@ -48,6 +55,14 @@ pub enum StoreError {
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
+    },
+    /// A store cannot be had: the reason that was told before.
+    #[error("{reason}")]
+    Again {
+        /// The reason, with its causes.
+        reason: String,
+        /// Whether the machine lacks something.
+        unavailable: bool,
     },
     /// What is stored is not what was written.
     #[error("{} differs: {reason}", path.display())]
@@ -77,19 +92,32 @@ impl StoreError {
     pub fn into_outcome(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Engine(EngineError::Unavailable(reason)) => Ok(Outcome::Skipped(reason)),
-            Self::Engine(error) if !is_environment(&error) => {
-                Ok(Outcome::Failed(error.to_string()))
+            Self::Again {
+                reason,
+                unavailable: true,
+            } => Ok(Outcome::Skipped(reason)),
+            Self::Again { reason, .. } => Ok(Outcome::Failed(reason)),
+            Self::Engine(error) if !error.is_environment() => {
+                Ok(Outcome::Failed(with_causes(&error)))
             }
             other => Err(other.into()),
         }
     }
-}
 
-fn is_environment(error: &EngineError) -> bool {
-    match error {
-        EngineError::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
-        EngineError::Sqlite { source, .. } => source.is_environment(),
-        _ => false,
+    /// The same once more, for another arm; what ends the run has done so at the first arm.
+    fn again(&self) -> Self {
+        match self {
+            Self::Interrupted => Self::Interrupted,
+            Self::Engine(error) if error.is_environment() => Self::Io {
+                doing: "fill",
+                path: PathBuf::new(),
+                source: std::io::Error::other(with_causes(error)),
+            },
+            other => Self::Again {
+                reason: with_causes(other),
+                unavailable: matches!(other, Self::Engine(EngineError::Unavailable(_))),
+            },
+        }
     }
 }
 
@@ -100,16 +128,16 @@ pub struct SpaceNeeded {
     pub bytes: u64,
     /// Files and directories.
     pub inodes: u64,
-    /// Blobs.
-    pub blobs: u64,
 }
 
 impl Stores {
-    /// Stores under a directory that exists and is ours.
+    /// Stores under a directory that exists and is ours. To be called before the process is
+    /// pinned: filling and verifying use the cores that it may use now.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
+            cores: processor::allowed_cores().unwrap_or_default(),
             sums: BTreeMap::new(),
         }
     }
@@ -120,7 +148,7 @@ impl Stores {
         let case = &arm.case;
         let dataset = &case.dataset;
         let data = fingerprint(&format!(
-            "{} {:?} {} {}",
+            "{CONTENT_VERSION} {} {:?} {} {}",
             dataset.count, dataset.size, dataset.compressibility, dataset.seed
         ));
         let stored = engine(case).map(|engine| case.settings.stored(engine.settings()));
@@ -165,10 +193,14 @@ impl Stores {
         }
     }
 
-    /// Number of stores of a group that have yet to be filled.
+    /// Blobs that filling the stores of a plan takes.
     #[must_use]
-    pub fn missing(&self, group: &Group) -> usize {
-        self.to_fill(group).len()
+    pub fn blobs_to_fill(&self, plan: &Plan) -> u64 {
+        let of_group = |group| -> u64 {
+            let stores = self.to_fill(group);
+            stores.values().map(|arm| arm.case.dataset.count).sum()
+        };
+        plan.groups.iter().map(of_group).sum()
     }
 
     /// Space that filling all missing stores of a plan takes, an upper estimate.
@@ -179,7 +211,6 @@ impl Stores {
             for arm in self.absent(group).into_values() {
                 let dataset = &arm.case.dataset;
                 needed.bytes += disk_bytes(dataset);
-                needed.blobs += dataset.count;
                 if arm.case.engine == "files" {
                     needed.inodes += dataset.count + dataset.count / 100 + 2;
                 }
@@ -200,12 +231,14 @@ impl Stores {
         let missing: Vec<(PathBuf, &Arm)> = self.to_fill(group).into_iter().collect();
         for parent in missing.iter().filter_map(|(path, _)| path.parent()) {
             // One directory a dataset; what is in it is ours as a whole.
-            if !parent.exists() {
+            if !ownership::is_ours(parent)? {
                 ownership::create_directory(parent, "stores of one dataset")?;
             }
         }
-        let filled = side_by_side(&missing, |(path, arm)| fill_one(path, &arm.case));
-        let mut failures: BTreeMap<&PathBuf, StoreError> = missing
+        let filled = side_by_side(&self.cores, &missing, |(path, arm)| {
+            fill_one(path, &arm.case)
+        });
+        let failures: BTreeMap<&PathBuf, StoreError> = missing
             .iter()
             .zip(filled)
             .filter_map(|((path, _), filled)| Some((path, filled.err()?)))
@@ -222,8 +255,9 @@ impl Stores {
         let mut results = BTreeMap::new();
         for arm in &group.arms {
             let path = self.path(group, arm);
-            let result = match failures.remove(&path) {
-                Some(error) => Err(error),
+            // Arms that share a store share its failure.
+            let result = match failures.get(&path) {
+                Some(failure) => Err(failure.again()),
                 None => footprint(&path, &arm.case),
             };
             results.insert(arm.name.clone(), result);
@@ -231,29 +265,32 @@ impl Stores {
         Ok(results)
     }
 
-    /// Reads the folders of files of a group into the page cache, in the order in which they lie:
+    /// Reads the folders of files of some arms into the page cache, in the order in which they lie:
     /// what is not there yet would otherwise come in one by one, in the random order of the
     /// lead-in. For writing arms the inodes too. Stores that are one file have just been written.
     ///
     /// # Errors
     /// A store cannot be read.
-    pub fn warm(&self, group: &Group) -> Result<(), StoreError> {
-        let paths: BTreeSet<PathBuf> = group
-            .arms
+    pub fn warm(&self, group: &Group, arms: &[&Arm]) -> Result<(), StoreError> {
+        let paths: BTreeSet<PathBuf> = arms
             .iter()
             .map(|arm| self.path(group, arm))
             .filter(|path| path.is_dir())
             .collect();
-        let warmed = side_by_side(&paths.into_iter().collect::<Vec<_>>(), |path| {
-            if interruption::requested() {
-                return Ok(());
-            }
-            page_cache::warm(path)?;
-            if group.writes() {
-                page_cache::warm_inodes(path)?;
-            }
-            Ok(())
-        });
+        let warmed = side_by_side(
+            &self.cores,
+            &paths.into_iter().collect::<Vec<_>>(),
+            |path| {
+                if interruption::requested() {
+                    return Ok(());
+                }
+                page_cache::warm(path)?;
+                if group.writes() {
+                    page_cache::warm_inodes(path)?;
+                }
+                Ok(())
+            },
+        );
         warmed.into_iter().collect::<Result<(), _>>()
     }
 
@@ -269,7 +306,8 @@ impl Stores {
                 std::fs::write(&mark, b"").map_err(|source| io("create", &mark, source))?;
             }
         }
-        Ok(())
+        // The marks outlive a loss of power, or they would mark nothing.
+        sync(&self.directory)
     }
 
     /// Takes the mark of an arm's store away.
@@ -287,14 +325,27 @@ impl Stores {
     }
 
     /// Reads every blob of the stores of some written arms and verifies it; one result for each.
+    /// A blob must be of the generation that this run has written last, where it has and that is
+    /// known, and otherwise of any.
     #[must_use]
-    pub fn verify_all(&self, group: &Group, arms: &[&Arm]) -> Vec<Result<(), StoreError>> {
-        side_by_side(arms, |arm| self.verify(group, arm))
+    pub fn verify_all(
+        &self,
+        group: &Group,
+        stores: &[(&Arm, Option<&Written>)],
+    ) -> Vec<Result<(), StoreError>> {
+        side_by_side(&self.cores, stores, |(arm, written)| {
+            self.verify(group, arm, *written)
+        })
     }
 
     /// Fails with the first blob that is not some generation of what was written, or a wrong
     /// number of them.
-    fn verify(&self, group: &Group, arm: &Arm) -> Result<(), StoreError> {
+    fn verify(
+        &self,
+        group: &Group,
+        arm: &Arm,
+        written: Option<&Written>,
+    ) -> Result<(), StoreError> {
         let case = &arm.case;
         let (Some(engine), true) = (engine(case), is_persistent(case)) else {
             return Ok(());
@@ -308,7 +359,9 @@ impl Stores {
                 return Err(StoreError::Interrupted);
             }
             session.read(key, &mut |bytes| {
-                if case.dataset.verify(key, bytes, &mut scratch).is_none() {
+                let found = case.dataset.verify(key, bytes, &mut scratch);
+                let last = written.and_then(|written| written.generation(key));
+                if found.is_none() || last.is_some_and(|last| found != Some(last)) {
                     wrong.get_or_insert(key);
                 }
             })?;
@@ -330,9 +383,13 @@ impl Stores {
     /// page cache holds it as writing has left it. Read in from the device it would be held in
     /// larger pieces, and overwriting these is slower (ext4, measured: two to three times): the
     /// first run would measure something else than all later ones.
-    fn to_fill<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
+    #[must_use]
+    pub fn to_fill<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
         let mut stores = self.by_path(group);
-        stores.retain(|path, _| !path.is_dir() || mark(path).exists());
+        stores.retain(|path, _| {
+            let is_kept = path.is_dir() && !mark(path).exists();
+            !is_kept || !path.parent().is_some_and(is_ours)
+        });
         stores
     }
 
@@ -345,14 +402,25 @@ impl Stores {
 
     fn by_path<'g>(&self, group: &'g Group) -> BTreeMap<PathBuf, &'g Arm> {
         let persistent = group.arms.iter().filter(|arm| is_persistent(&arm.case));
-        persistent.map(|arm| (self.path(group, arm), arm)).collect()
+        let mut stores = BTreeMap::new();
+        for arm in persistent {
+            stores.entry(self.path(group, arm)).or_insert(arm);
+        }
+        stores
     }
 }
 
 /// Does something to every item, some at once; results in the order of the items.
-fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+fn side_by_side<T: Sync, R: Send>(
+    cores: &[usize],
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let work_on = || {
+        // A thread begins on the core that the orchestrator is pinned to. Staying there is slower,
+        // not wrong.
+        let _ = processor::use_cores(cores);
         let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -414,6 +482,10 @@ fn disk_bytes(dataset: &Dataset) -> u64 {
     content + content / 20
 }
 
+fn is_ours(directory: &Path) -> bool {
+    ownership::is_ours(directory).unwrap_or(false)
+}
+
 /// Fills one store under a provisional name, then gives it its own.
 fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
     let Some(engine) = engine(case) else {
@@ -427,7 +499,8 @@ fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
         }
     }
     let filled = (|| {
-        let store = engine.create(&partial, &case.settings)?;
+        // Only with what is stored: arms that share it may read it in their own ways.
+        let store = engine.create(&partial, &case.settings.stored(engine.settings()))?;
         store.load(&Interruptible(&case.dataset), &mut |_| {})
     })();
     if let Err(error) = filled {
@@ -440,6 +513,8 @@ fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
         }
         return Err(error.into());
     }
+    // On the device before it has its name, or a loss of power could leave a name without content.
+    sync(&partial)?;
     std::fs::rename(&partial, path).map_err(|source| io("rename", &partial, source))?;
     remove(&mark(path))
 }

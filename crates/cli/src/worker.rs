@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -14,6 +15,7 @@ use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_engines::{EngineError, Session};
 
+use crate::failure::with_causes;
 use crate::machine::processor;
 use crate::machine::resources::ResourceSnapshot;
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
@@ -38,9 +40,7 @@ pub fn serve(requests: &mut dyn BufRead, responses: &mut dyn Write) -> bool {
         }
         let response = match serde_json::from_str(&line) {
             Ok(request) => worker.answer(request),
-            Err(error) => Response::Failed {
-                reason: format!("not a request: {error}"),
-            },
+            Err(error) => failed(format!("not a request: {error}")),
         };
         if send(&response, responses).is_err() {
             return false;
@@ -75,35 +75,27 @@ impl Worker {
                     response
                 })
             }
-            (Request::LeadIn, Some(trial)) => trial.lead_in(),
+            (Request::LeadIn { generation }, Some(trial)) => trial.lead_in(generation),
             (Request::Slice { generation }, Some(trial)) => trial.slice(generation),
             (Request::Settle, Some(trial)) => trial.settle(),
             (Request::Finish { verify }, Some(trial)) => trial.finish(&verify),
-            (request, _) => {
-                return Response::Failed {
-                    reason: format!("out of order: {request:?}"),
-                };
-            }
+            (request, _) => return failed(format!("out of order: {request:?}")),
         };
         result.unwrap_or_else(|error| match error {
             EngineError::Unavailable(reason) => Response::Unavailable { reason },
             other => Response::Failed {
                 reason: with_causes(&other),
+                environment: other.is_environment(),
             },
         })
     }
 }
 
-/// An error with what caused it, in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
+fn failed(reason: String) -> Response {
+    Response::Failed {
+        reason,
+        environment: false,
     }
-    text
 }
 
 /// A trial under way.
@@ -112,6 +104,7 @@ struct Trial {
     session: Box<dyn Session>,
     walk: KeyWalk,
     latencies: Histogram<u64>,
+    lead_in_batch: Batch,
     batch: Batch,
 }
 
@@ -134,13 +127,18 @@ impl Trial {
             // Unpinned is slower to settle, not wrong: the attempt is enough.
             let _ = processor::pin_to_core(core);
         }
+        // Paths are as short as those of a program that works in its own directory: what a path
+        // costs grows with its length.
+        let (directory, store) = split(&preparation.store);
+        std::env::set_current_dir(directory)
+            .map_err(EngineError::io("enter the directory", directory))?;
         let case = &preparation.case;
         let engine = sqlitmus_engines::find(&case.engine)
             .map_err(|error| EngineError::Unavailable(error.to_string()))?;
         let store = if engine.capabilities(&case.settings).persistent {
-            engine.open(&preparation.store, &case.settings)?
+            engine.open(store, &case.settings)?
         } else {
-            let store = engine.create(&preparation.store, &case.settings)?;
+            let store = engine.create(store, &case.settings)?;
             store.load(&case.dataset, &mut |_| {})?;
             store
         };
@@ -152,6 +150,7 @@ impl Trial {
             walk: KeyWalk::new(keys, preparation.key_offset),
             session,
             latencies: new_histogram(),
+            lead_in_batch: Batch::default(),
             batch: Batch::default(),
             preparation,
         };
@@ -162,26 +161,27 @@ impl Trial {
         Ok((trial, response))
     }
 
-    fn lead_in(&mut self) -> Result<Response, EngineError> {
+    fn lead_in(&mut self, generation: u64) -> Result<Response, EngineError> {
         let operations = self.walk.len() as u64;
-        let span = self.read_untimed(|done| done < operations)?;
-        // A writing trial also makes its first touch here: journals are created and grown.
+        let read = self.read_untimed(|done| done < operations)?;
+        let mut written = None;
         if let Workload::Overwrite { operations, .. } = self.preparation.case.workload {
-            // Somewhat more than any slice will write, so that no slice has to grow them again.
+            // Somewhat more than any slice will write, so that no slice has to grow a journal.
             let operations = operations + operations / 10 + 1;
-            self.batch.fill(
-                &self.preparation.case.dataset,
-                &mut self.walk,
-                operations,
-                0,
+            let dataset = &self.preparation.case.dataset;
+            written = Some(
+                self.batch
+                    .fill(dataset, &mut self.walk, operations, generation),
             );
-            self.write_batch(None)?;
+            let session = self.session.as_mut();
+            write_batch(session, &self.batch, None)?;
             self.settle()?;
         }
-        Ok(Response::LedIn(span))
+        Ok(Response::LedIn { read, written })
     }
 
     fn slice(&mut self, generation: u64) -> Result<Response, EngineError> {
+        self.latencies.reset();
         match self.preparation.case.workload {
             Workload::Read { .. } => self.reading_slice(),
             Workload::Overwrite { operations, .. } => self.writing_slice(operations, generation),
@@ -196,7 +196,6 @@ impl Trial {
         let position = self.walk.position();
         let mut operations = 0;
         let mut consumed = 0u64;
-        let mut content_bytes = 0u64;
         let before = ResourceSnapshot::now();
         // One clock reading an operation: the end of one is the start of the next.
         let start = Instant::now();
@@ -205,7 +204,6 @@ impl Trial {
             let key = self.walk.next_key();
             self.session.read(key, &mut |bytes| {
                 consumed = consumed.wrapping_add(consume(bytes));
-                content_bytes += bytes.len() as u64;
             })?;
             let now = Instant::now();
             self.latencies
@@ -225,70 +223,33 @@ impl Trial {
                 operations,
                 consumed,
             },
-            content_bytes,
             elapsed_ns: (end - start).as_nanos() as u64,
+            latencies: counts(&self.latencies),
         })
     }
 
     fn writing_slice(&mut self, operations: u64, generation: u64) -> Result<Response, EngineError> {
-        let dataset = self.preparation.case.dataset.clone();
-        // Some untimed writes: the other arms have emptied the processor's caches.
+        let dataset = &self.preparation.case.dataset;
+        // Some untimed writes: the other arms have emptied the processor's caches. The content of
+        // both batches is made before, since making it empties them too.
         let lead_in_operations = (operations / 50).clamp(1, 50);
-        let lead_in = Span {
-            position: self.walk.position(),
-            operations: lead_in_operations,
-            consumed: 0,
-        };
-        self.batch
-            .fill(&dataset, &mut self.walk, lead_in_operations, generation);
-        self.write_batch(None)?;
-        let timed = Span {
-            position: self.walk.position(),
-            operations,
-            consumed: 0,
-        };
-        self.batch
-            .fill(&dataset, &mut self.walk, operations, generation);
+        let lead_in =
+            self.lead_in_batch
+                .fill(dataset, &mut self.walk, lead_in_operations, generation);
+        let timed = self
+            .batch
+            .fill(dataset, &mut self.walk, operations, generation);
+        let session = self.session.as_mut();
+        write_batch(session, &self.lead_in_batch, None)?;
         let before = ResourceSnapshot::now();
-        let mut latencies = std::mem::replace(&mut self.latencies, new_histogram());
-        let elapsed = self.write_batch(Some(&mut latencies));
-        self.latencies = latencies;
-        let elapsed_ns = elapsed?;
+        let elapsed_ns = write_batch(session, &self.batch, Some(&mut self.latencies))?;
         Ok(Response::Sliced {
             lead_in,
             resources: used_since(&before),
             timed,
-            content_bytes: self.batch.bytes.len() as u64,
             elapsed_ns,
+            latencies: counts(&self.latencies),
         })
-    }
-
-    /// Writes the batch; returns nanoseconds from the start to the end of the commit. The latency
-    /// of an operation is that of its `put`; what the commit of the whole batch takes is in the
-    /// total alone.
-    fn write_batch(
-        &mut self,
-        mut latencies: Option<&mut Histogram<u64>>,
-    ) -> Result<u64, EngineError> {
-        let Some(writer) = self.session.writer() else {
-            return Err(EngineError::Unavailable(format!(
-                "engine {} does not write",
-                self.preparation.case.engine
-            )));
-        };
-        let start = Instant::now();
-        writer.begin()?;
-        let mut previous = Instant::now();
-        for (key, range) in &self.batch.entries {
-            writer.put(*key, &self.batch.bytes[range.clone()])?;
-            let now = Instant::now();
-            if let Some(latencies) = &mut latencies {
-                latencies.saturating_record((now - previous).as_nanos() as u64);
-            }
-            previous = now;
-        }
-        writer.commit()?;
-        Ok(start.elapsed().as_nanos() as u64)
     }
 
     fn settle(&mut self) -> Result<Response, EngineError> {
@@ -296,7 +257,7 @@ impl Trial {
         if let Some(writer) = self.session.writer() {
             writer.settle()?;
         }
-        sync_filesystem(&self.preparation.store)?;
+        sync_filesystem(split(&self.preparation.store).1)?;
         Ok(Response::Settled {
             elapsed_ns: start.elapsed().as_nanos() as u64,
         })
@@ -308,14 +269,7 @@ impl Trial {
             self.session
                 .read(*key, &mut |bytes| digests.push(digest(bytes)))?;
         }
-        let latencies = self
-            .latencies
-            .iter_recorded()
-            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
-        Ok(Response::Finished {
-            digests,
-            latencies: Latencies(latencies.collect()),
-        })
+        Ok(Response::Finished { digests })
     }
 
     /// Reads on in the walk while `more` says so, given the number of operations done.
@@ -336,9 +290,65 @@ impl Trial {
     }
 }
 
+/// Writes a batch; returns nanoseconds from the start to the end of the commit. The latency of an
+/// operation is that of its `put`; what the commit of the whole batch takes is in the total alone.
+fn write_batch(
+    session: &mut dyn Session,
+    batch: &Batch,
+    mut latencies: Option<&mut Histogram<u64>>,
+) -> Result<u64, EngineError> {
+    let Some(writer) = session.writer() else {
+        return Err(EngineError::Unavailable(
+            "the engine does not write".to_owned(),
+        ));
+    };
+    let start = Instant::now();
+    writer.begin()?;
+    let mut previous = Instant::now();
+    for (key, range) in &batch.entries {
+        writer.put(*key, &batch.bytes[range.clone()])?;
+        let now = Instant::now();
+        if let Some(latencies) = &mut latencies {
+            latencies.saturating_record((now - previous).as_nanos() as u64);
+        }
+        previous = now;
+    }
+    writer.commit()?;
+    Ok(start.elapsed().as_nanos() as u64)
+}
+
+/// A store's directory and its name in it.
+fn split(store: &Path) -> (&Path, &Path) {
+    match (store.parent(), store.file_name()) {
+        (Some(directory), Some(name)) if directory != Path::new("") => (directory, Path::new(name)),
+        _ => (Path::new("."), store),
+    }
+}
+
+/// A histogram as counts by latency.
+fn counts(histogram: &Histogram<u64>) -> Latencies {
+    let buckets = histogram.iter_recorded();
+    Latencies(
+        buckets
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+            .collect(),
+    )
+}
+
 impl Batch {
-    /// Makes the content of the next `operations` keys of a walk.
-    fn fill(&mut self, dataset: &Dataset, walk: &mut KeyWalk, operations: u64, generation: u64) {
+    /// Makes the content of the next `operations` keys of a walk; returns where they stand.
+    fn fill(
+        &mut self,
+        dataset: &Dataset,
+        walk: &mut KeyWalk,
+        operations: u64,
+        generation: u64,
+    ) -> Span {
+        let span = Span {
+            position: walk.position(),
+            operations,
+            consumed: 0,
+        };
         self.bytes.clear();
         self.entries.clear();
         for _ in 0..operations {
@@ -348,6 +358,7 @@ impl Batch {
             dataset.fill_slice(key, generation, &mut self.bytes[start..]);
             self.entries.push((key, start..self.bytes.len()));
         }
+        span
     }
 }
 

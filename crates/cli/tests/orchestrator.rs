@@ -97,7 +97,7 @@ impl Harness {
     }
 }
 
-fn arm<'a>(result: &'a Value, name: &str) -> &'a Value {
+fn arm_of<'a>(result: &'a Value, name: &str) -> &'a Value {
     result["arms"]
         .as_array()
         .expect("arms")
@@ -112,7 +112,7 @@ fn assert_one_failed_arm(misbehaviour: &str, name: &str, reason: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{misbehaviour}: {stderr}");
     let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let failed = arm(&result, name);
+    let failed = arm_of(&result, name);
     assert_eq!(failed["status"], "failed", "{misbehaviour}: {failed}");
     let found = failed["reason"].as_str().expect("a reason");
     assert!(found.contains(reason), "{misbehaviour}: {found}");
@@ -125,7 +125,11 @@ fn assert_one_failed_arm(misbehaviour: &str, name: &str, reason: &str) {
     } else {
         "files"
     };
-    assert_eq!(arm(&result, other)["status"], "measured", "{misbehaviour}");
+    assert_eq!(
+        arm_of(&result, other)["status"],
+        "measured",
+        "{misbehaviour}"
+    );
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn honest_workers_are_measured() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for name in ["files", "packfile", "write-files", "write-packfile"] {
-        let arm = arm(&result, name);
+        let arm = arm_of(&result, name);
         assert_eq!(arm["status"], "measured", "{arm}");
         assert!(arm["operation_ns"].as_f64().expect("a figure") > 0.0);
     }
@@ -191,6 +195,62 @@ fn a_worker_that_times_nothing_is_found_out() {
 }
 
 #[test]
+fn a_worker_that_reads_other_keys_or_too_many_is_found_out() {
+    assert_one_failed_arm("same-keys", "packfile", "other keys");
+    assert_one_failed_arm("endless", "packfile", "operations");
+}
+
+#[test]
+fn a_worker_whose_clock_lies_is_found_out() {
+    assert_one_failed_arm("too-fast", "packfile", "time");
+    assert_one_failed_arm("too-slow", "packfile", "time");
+}
+
+#[test]
+fn an_arm_without_its_library_is_skipped_alone_though_it_shares_a_store() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let group = SUITE.find("[[group]]").expect("a group");
+    let arm = |name: &str, settings: &str| {
+        format!(
+            "[[group.arm]]\nname = \"{name}\"\nlabel = \"{name}\"\nengine = \"sqlite\"\n\
+             settings = {{ {settings} }}\n"
+        )
+    };
+    let suite = format!(
+        "{}[[group]]\nname = \"read\"\ndataset = \"few\"\ncache = \"warm\"\n\
+         workload = {{ kind = \"read\", order = \"random\" }}\n\
+         durability = \"process-crash\"\nbaseline = \"plain\"\nrounds = 2\nslices = 2\n\
+         slice_ms = 1\n{}{}",
+        &SUITE[..group],
+        arm("plain", ""),
+        arm("missing", "library = \"/nonexistent/libsqlite3.so\""),
+    );
+    std::fs::write(place.path().join("suite.toml"), suite).expect("suite written");
+    let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+        .args(["measure", "suite.toml", "--json", "--quiet"])
+        .current_dir(place.path())
+        .output()
+        .expect("sqlitmus runs");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "skipped is not failed: {stderr}"
+    );
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(arm_of(&result, "plain")["status"], "measured");
+    assert!(arm_of(&result, "plain")["footprint"]["allocated_bytes"].as_u64() > Some(0));
+    let missing = arm_of(&result, "missing");
+    assert_eq!(missing["status"], "skipped");
+    assert!(
+        missing["reason"]
+            .as_str()
+            .expect("a reason")
+            .contains("nonexistent")
+    );
+}
+
+#[test]
 fn nothing_is_left_running_and_stores_are_used_again() {
     let harness = Harness::new();
     harness.measure("hang");
@@ -209,7 +269,8 @@ fn nothing_is_left_running_and_stores_are_used_again() {
         found
     };
     let of_readers = |stores: Vec<(PathBuf, _)>| -> Vec<(PathBuf, _)> {
-        let is_reader = |path: &Path| !path.to_string_lossy().contains("write");
+        // Stores that are one file are written anew by every run.
+        let is_reader = |path: &Path| path.is_dir() && !path.to_string_lossy().contains("write");
         stores
             .into_iter()
             .filter(|(path, _)| is_reader(path))

@@ -1,7 +1,7 @@
 //! Claims: published sentences, judged by the intervals of a run. A claim holds only if the whole
-//! interval of its ratio is where the sentence puts it.
+//! interval of its ratio, widened by the noise floor, is where the sentence puts it.
 
-use crate::analysis::{ArmStatus, Cost, Figures};
+use crate::measurements::{ArmStatus, Cost, Measurements};
 use crate::statistics::Interval;
 use crate::suite::{Claim, ClaimQuantity};
 
@@ -33,19 +33,24 @@ pub enum Judgement {
 
 /// Judges claims by the figures of a run.
 #[must_use]
-pub fn judge_claims(claims: &[Claim], figures: &Figures<'_>) -> Vec<ClaimResult> {
-    claims.iter().map(|claim| judge(claim, figures)).collect()
+pub fn judge_claims(claims: &[Claim], measurements: &Measurements<'_>) -> Vec<ClaimResult> {
+    claims
+        .iter()
+        .map(|claim| judge(claim, measurements))
+        .collect()
 }
 
-fn judge(claim: &Claim, figures: &Figures<'_>) -> ClaimResult {
+fn judge(claim: &Claim, measurements: &Measurements<'_>) -> ClaimResult {
     let measured = match claim.of {
-        ClaimQuantity::Space => space_ratio(claim, figures).map(|ratio| (ratio, None)),
-        ClaimQuantity::Time => figures
+        ClaimQuantity::Space => measurements
+            .space_ratio(&claim.numerator, &claim.denominator)
+            .map(|ratio| (ratio, None)),
+        ClaimQuantity::Time => measurements
             .ratio(&claim.numerator, &claim.denominator, Cost::Acknowledged)
             .map(|estimate| (estimate.ratio, estimate.interval)),
     };
     let Some((ratio, interval)) = measured else {
-        let reason = missing(claim, figures);
+        let reason = missing(claim, measurements);
         return ClaimResult {
             claim: claim.clone(),
             ratio: None,
@@ -53,11 +58,17 @@ fn judge(claim: &Claim, figures: &Figures<'_>) -> ClaimResult {
             judgement: Judgement::NotMeasured(reason),
         };
     };
-    let bounds = match (&interval, claim.of) {
-        (Some(interval), _) => Some((interval.low, interval.high)),
-        (None, ClaimQuantity::Space) => Some((ratio, ratio)),
-        // One round says nothing about its own uncertainty.
-        (None, ClaimQuantity::Time) => None,
+    let bounds = match claim.of {
+        ClaimQuantity::Space => Some((ratio, ratio)),
+        // One round says nothing about its own uncertainty, nor does a group without its twin.
+        ClaimQuantity::Time => {
+            interval
+                .zip(noise_floor(claim, measurements))
+                .map(|(interval, noise_floor)| {
+                    let margin = 1.0 + noise_floor;
+                    (interval.low / margin, interval.high * margin)
+                })
+        }
     };
     let judgement = bounds.map_or(Judgement::NotSure, |(low, high)| {
         let least = claim.at_least.unwrap_or(f64::NEG_INFINITY);
@@ -78,26 +89,24 @@ fn judge(claim: &Claim, figures: &Figures<'_>) -> ClaimResult {
     }
 }
 
-fn space_ratio(claim: &Claim, figures: &Figures<'_>) -> Option<f64> {
-    let footprints = &figures.run().footprints;
-    let numerator = footprints.get(&claim.numerator)?;
-    let denominator = footprints.get(&claim.denominator)?;
-    (denominator.allocated_bytes > 0)
-        .then(|| numerator.allocated_bytes as f64 / denominator.allocated_bytes as f64)
+/// The larger of the noise floors of the groups that the two arms are in.
+fn noise_floor(claim: &Claim, measurements: &Measurements<'_>) -> Option<f64> {
+    let of = |arm: &str| measurements.noise_floor_of(arm, Cost::Acknowledged);
+    Some(of(&claim.numerator)?.max(of(&claim.denominator)?))
 }
 
-fn missing(claim: &Claim, figures: &Figures<'_>) -> String {
+fn missing(claim: &Claim, measurements: &Measurements<'_>) -> String {
     for arm in [&claim.numerator, &claim.denominator] {
-        match figures.status(arm) {
+        match measurements.status(arm) {
             ArmStatus::Measured => {}
             ArmStatus::Failed(reason) => {
-                return format!("\"{}\" failed: {reason}", figures.label(arm));
+                return format!("\"{}\" failed: {reason}", measurements.label(arm));
             }
             ArmStatus::Skipped(reason) => {
-                return format!("\"{}\" was skipped: {reason}", figures.label(arm));
+                return format!("\"{}\" was skipped: {reason}", measurements.label(arm));
             }
             ArmStatus::NotReached => {
-                let label = figures.label(arm);
+                let label = measurements.label(arm);
                 return format!("the run ended before \"{label}\" was measured");
             }
         }

@@ -157,15 +157,6 @@ impl Dataset {
         }
     }
 
-    /// Size of the largest blob, in bytes.
-    #[must_use]
-    pub fn largest_bytes(&self) -> usize {
-        (1..=self.count)
-            .map(|key| self.value_bytes(key))
-            .max()
-            .unwrap_or(0)
-    }
-
     /// Replaces the contents of `buffer` with one generation of a blob.
     pub fn fill(&self, key: u64, generation: u64, buffer: &mut Vec<u8>) {
         buffer.resize(self.value_bytes(key), 0);

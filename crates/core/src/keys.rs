@@ -57,8 +57,16 @@ impl KeyWalk {
     #[must_use]
     pub fn new(keys: Vec<u32>, offset: f64) -> Self {
         assert!(!keys.is_empty(), "a dataset has at least one key");
-        let position = (offset.rem_euclid(1.0) * keys.len() as f64) as usize % keys.len();
-        Self { keys, position }
+        let mut walk = Self { keys, position: 0 };
+        walk.position = walk.start(offset);
+        walk
+    }
+
+    /// Where a walk over these keys starts that has this offset.
+    #[must_use]
+    pub fn start(&self, offset: f64) -> usize {
+        let count = self.keys.len();
+        (offset.rem_euclid(1.0) * count as f64) as usize % count
     }
 
     /// The next key.

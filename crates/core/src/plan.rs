@@ -279,6 +279,7 @@ impl Resolver<'_> {
                 workload,
                 dataset: dataset.clone(),
                 engine: arm.engine.clone(),
+                chosen: settings.without_defaults(specifications),
                 settings,
                 durability,
                 cache: group.cache,
@@ -315,6 +316,13 @@ impl Resolver<'_> {
     fn check_references(&self, plan: &Plan) -> Result<(), SuiteError> {
         let mut names = BTreeSet::new();
         for (_, arm) in plan.arms() {
+            let given = arm.name.strip_suffix(TWIN_SUFFIX).unwrap_or(&arm.name);
+            if !is_plain(given) {
+                let problem = format!("an arm cannot be called `{given}`");
+                let hint = "names are of letters, digits, `.`, `_` and `-`, at most 64, and begin \
+                            with a letter or a digit";
+                return Err(self.error(problem, hint.to_owned()));
+            }
             if !names.insert(arm.name.as_str()) {
                 let problem = format!("two arms are called `{}`", arm.name);
                 return Err(self.error(problem, "names are unique in a suite".to_owned()));
@@ -329,13 +337,28 @@ impl Resolver<'_> {
             .claims
             .iter()
             .flat_map(|claim| [&claim.numerator, &claim.denominator]);
+        let boundless = |claim: &&Claim| claim.at_least.is_none() && claim.at_most.is_none();
+        if let Some(claim) = plan.claims.iter().find(boundless) {
+            let problem = format!("the claim \"{}\" can only hold", claim.sentence);
+            return Err(self.error(problem, "give it `at_least` or `at_most`".to_owned()));
+        }
         for name in of_charts.chain(of_claims) {
             if !names.contains(name.as_str()) {
                 return Err(self.no_such("arm", name, names.iter().copied()));
             }
         }
-        crate::conclusion::check(plan).map_err(|problem| self.error(problem, String::new()))
+        let is_arm = |name: &str| names.contains(name);
+        crate::placeholders::check(&plan.conclusion, &is_arm)
+            .map_err(|problem| self.error(problem, String::new()))
     }
+}
+
+/// Whether a name can stand in a path and in a conclusion's placeholder.
+fn is_plain(name: &str) -> bool {
+    let may_stand =
+        |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+    let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    begins && name.len() <= 64 && name.chars().all(may_stand)
 }
 
 /// The settings of an arm as text, whatever kind of value the file has.

@@ -48,7 +48,7 @@ pub enum SettingKind {
         /// Words that may stand instead of a number.
         words: &'static [&'static str],
     },
-    /// One of these words, or any text that contains a `/`: a path.
+    /// One of these words, or an absolute path: a worker works in a directory of its own.
     ChoiceOrPath(&'static [&'static str]),
     /// A whole number of at least 1, or one of these words.
     CountOr(&'static [&'static str]),
@@ -167,6 +167,18 @@ impl Settings {
         Ok(resolved)
     }
 
+    /// Those of these settings that differ from the engine's defaults.
+    #[must_use]
+    pub fn without_defaults(&self, specifications: &[SettingSpecification]) -> Self {
+        let is_default = |name: &str, value: &str| {
+            specifications
+                .iter()
+                .filter(|known| known.name == name)
+                .any(|known| known.kind.canonical(known.default).as_deref() == Some(value))
+        };
+        Self::from_pairs(self.iter().filter(|(name, value)| !is_default(name, value)))
+    }
+
     /// Those of these settings that decide how the bytes lie on disk.
     #[must_use]
     pub fn stored(&self, specifications: &[SettingSpecification]) -> Self {
@@ -217,7 +229,7 @@ impl SettingKind {
         match self {
             Self::Choice(words) => word(words),
             Self::ChoiceOrPath(words) => {
-                word(words).or_else(|| value.contains('/').then(|| value.to_owned()))
+                word(words).or_else(|| value.starts_with('/').then(|| value.to_owned()))
             }
             Self::CountOr(words) => word(words).or_else(|| {
                 let count = value.parse::<u64>().ok().filter(|count| *count > 0)?;
@@ -245,7 +257,7 @@ impl SettingKind {
             },
             Self::ChoiceOrPath(words) => match near(words) {
                 Some(word) => format!("did you mean `{word}`?"),
-                None => format!("it is one of {}, or a path", words.join(", ")),
+                None => format!("it is one of {}, or an absolute path", words.join(", ")),
             },
             Self::CountOr(words) => {
                 format!("it is a whole number from 1, or {}", words.join(" or "))

@@ -1,4 +1,4 @@
-//! Sizes, counts and durations as people write them: read into whole numbers, and printed.
+//! Sizes as people write them, read into whole numbers; and sizes, counts and durations printed.
 //!
 //! Numbers are read exactly (no floating point) and refused when they do not fit; what is printed is
 //! rounded for reading and never the place to keep a figure. Which option takes which unit, and what a
@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 
-/// Why a text is not a size, a count or a duration.
+/// Why a text is not a size or a whole number.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// Nothing but white space.
@@ -26,14 +26,6 @@ pub enum UnitError {
         /// The part of it that is not a unit.
         unit: String,
         /// The units that are, for people.
-        valid: &'static str,
-    },
-    /// A duration without its unit.
-    #[error("`{text}` has no unit; valid are {valid}")]
-    MissingUnit {
-        /// The text as it was given.
-        text: String,
-        /// The units that are valid, for people.
         valid: &'static str,
     },
     /// A fraction of something that comes whole only.
@@ -79,16 +71,6 @@ const LARGER_SUFFIXES: &Suffixes = &[
     ("tb", 1_000_000_000_000),
     ("t", 1_000_000_000_000),
 ];
-/// Nanoseconds. `m` is left out on purpose: it could be a minute or a thousandth.
-const DURATION_SUFFIXES: &Suffixes = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
 
 /// A kind of unit: the suffixes, and how to name them all in an error.
 struct Units {
@@ -100,17 +82,9 @@ const KVTEST: Units = Units {
     suffixes: &[KVTEST_SUFFIXES],
     valid: "K M G KB MB GB KiB MiB GiB",
 };
-const COUNT: Units = Units {
-    suffixes: &[KVTEST_SUFFIXES, LARGER_SUFFIXES],
-    valid: "K M G T KB MB GB TB KiB MiB GiB TiB",
-};
 const BYTES: Units = Units {
     suffixes: &[KVTEST_SUFFIXES, LARGER_SUFFIXES, &[("b", 1)]],
     valid: "B K M G T KB MB GB TB KiB MiB GiB TiB",
-};
-const DURATION: Units = Units {
-    suffixes: &[DURATION_SUFFIXES],
-    valid: "ns us ms s min h",
 };
 
 /// Reads a number of bytes: `8192`, `0x2000`, `10kB`, `1.5 MB`, `4KiB`, `512 B`.
@@ -121,18 +95,12 @@ const DURATION: Units = Units {
 /// suffix too, but no decimals; `0x1B` is 27.
 ///
 /// # Errors
-/// Every [`UnitError`] but [`MissingUnit`](UnitError::MissingUnit).
+/// Every [`UnitError`].
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
-    parse_unsigned(text, &BYTES)
-}
-
-/// Reads a count: `20000`, `20K`, `1.5M`, `0x10`. The same numbers and suffixes as [`parse_bytes`],
-/// without the `B` alone.
-///
-/// # Errors
-/// Every [`UnitError`] but [`MissingUnit`](UnitError::MissingUnit).
-pub fn parse_count(text: &str) -> Result<u64, UnitError> {
-    parse_unsigned(text, &COUNT)
+    let bare = text.trim();
+    refuse_sign(bare, text)?;
+    let (number, unit) = read_number(bare, text)?;
+    scale(&number, find_unit(unit, &BYTES, text)?, text)
 }
 
 /// Reads an integer in the way of kvtest: an optional `+` or `-`, then decimal digits or `0x` and
@@ -142,7 +110,7 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
 /// not a suffix is refused, not skipped; and a number that does not fit is refused, not wrapped round.
 ///
 /// # Errors
-/// Every [`UnitError`] but [`MissingUnit`](UnitError::MissingUnit) and [`Negative`](UnitError::Negative).
+/// Every [`UnitError`] but [`Negative`](UnitError::Negative).
 pub fn parse_kvtest_integer(text: &str) -> Result<i64, UnitError> {
     let bare = text.trim();
     let (negative, unsigned) = match bare.strip_prefix('-') {
@@ -153,41 +121,6 @@ pub fn parse_kvtest_integer(text: &str) -> Result<i64, UnitError> {
     let magnitude = i128::from(scale(&number, find_unit(unit, &KVTEST, text)?, text)?);
     let value = if negative { -magnitude } else { magnitude };
     i64::try_from(value).map_err(|_| too_large(text))
-}
-
-/// Reads a duration into nanoseconds: `60s`, `2min`, `500ms`, `1.5 h`, `1 min 20 s`.
-///
-/// The units are ns, us (or µs), ms, s, min and h, whatever their case. A number without a unit is
-/// refused: 60 what? Several parts are added up.
-///
-/// # Errors
-/// Every [`UnitError`].
-pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err(UnitError::Empty);
-    }
-    refuse_sign(rest, text)?;
-    let mut total_ns = 0u64;
-    while !rest.is_empty() {
-        let (number, after) = read_number(rest, text)?;
-        let end = after
-            .find(|letter: char| letter.is_whitespace() || letter.is_ascii_digit())
-            .unwrap_or(after.len());
-        let (unit, next) = after.split_at(end);
-        if unit.is_empty() {
-            return Err(UnitError::MissingUnit {
-                text: text.to_owned(),
-                valid: DURATION.valid,
-            });
-        }
-        let part_ns = scale(&number, find_unit(unit, &DURATION, text)?, text)?;
-        total_ns = total_ns
-            .checked_add(part_ns)
-            .ok_or_else(|| too_large(text))?;
-        rest = next.trim_start();
-    }
-    Ok(total_ns)
 }
 
 /// A number of bytes with three significant digits in SI units, as disks are sold: `512 B`, `10.2 kB`,
@@ -273,13 +206,6 @@ struct Number {
     decimals: u32,
 }
 
-fn parse_unsigned(text: &str, units: &Units) -> Result<u64, UnitError> {
-    let bare = text.trim();
-    refuse_sign(bare, text)?;
-    let (number, unit) = read_number(bare, text)?;
-    scale(&number, find_unit(unit, units, text)?, text)
-}
-
 fn refuse_sign(text: &str, original: &str) -> Result<(), UnitError> {
     match text.strip_prefix('-') {
         Some(rest) if rest.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -326,7 +252,7 @@ fn read_number<'a>(text: &'a str, original: &str) -> Result<(Number, &'a str), U
     if whole.is_empty() {
         return Err(not_a_number());
     }
-    // Eighteen decimals are finer than one byte or nanosecond in the largest unit; zeros at the end
+    // Eighteen decimals are finer than one byte in the largest unit; zeros at the end
     // say nothing.
     let fraction = fraction[..fraction.len().min(18)].trim_end_matches('0');
     let whole_and_fraction = format!("{whole}{fraction}")
@@ -441,7 +367,6 @@ mod tests {
             Err(UnitError::Empty) => "empty".to_owned(),
             Err(UnitError::NotANumber { .. }) => "not a number".to_owned(),
             Err(UnitError::UnknownUnit { unit, .. }) => format!("unit {unit}?"),
-            Err(UnitError::MissingUnit { .. }) => "no unit".to_owned(),
             Err(UnitError::NotWhole { .. }) => "not whole".to_owned(),
             Err(UnitError::Negative { .. }) => "negative".to_owned(),
             Err(UnitError::TooLarge { .. }) => "too large".to_owned(),
@@ -457,10 +382,6 @@ mod tests {
             0x2000 => 8192; 0X1B => 27; 0x10KB => 16000; 0xffffffffffffffff => 18446744073709551615
             18446744073709551615 => 18446744073709551615";
         check(table, |text| show(parse_bytes(text)));
-        check(
-            "20K => 20000; 1.5M => 1500000; 0x10 => 16; 12B => unit B?",
-            |text| show(parse_count(text)),
-        );
         assert_eq!(parse_bytes(" 8192\t"), Ok(8192));
     }
 
@@ -476,8 +397,8 @@ mod tests {
             5ms => unit ms?";
         check(table, |text| show(parse_bytes(text)));
         assert_eq!(
-            parse_count("12 x").expect_err("x is no unit").to_string(),
-            "`x` in `12 x` is not a unit; valid are K M G T KB MB GB TB KiB MiB GiB TiB"
+            parse_bytes("12 x").expect_err("x is no unit").to_string(),
+            "`x` in `12 x` is not a unit; valid are B K M G T KB MB GB TB KiB MiB GiB TiB"
         );
     }
 
@@ -490,16 +411,6 @@ mod tests {
             - => empty; --1 => not a number; +-1 => not a number; 1T => unit T?; 12B => unit B?
             10 apples => unit apples?; 1.5 => not whole";
         check(table, |text| show(parse_kvtest_integer(text)));
-    }
-
-    #[test]
-    fn durations_are_read() {
-        let table = "60s => 60000000000; 2min => 120000000000; 500ms => 500000000; 10 us => 10000
-            10µs => 10000; 7ns => 7; 1.5h => 5400000000000; 1 min 20 s => 80000000000
-            1MIN20S => 80000000000; => empty; 60 => no unit; 1 min 20 => no unit
-            60 days => unit days?; 5m => unit m?; s => not a number; -5s => negative
-            1.5ns => not whole; 99999999999h => too large; 5000000h 5000000h => too large";
-        check(table, |text| show(parse_duration(text)));
     }
 
     #[test]
@@ -535,21 +446,19 @@ mod tests {
     proptest! {
         #[test]
         fn reading_never_panics(text in ".{0,40}") {
-            let _ = (parse_bytes(&text), parse_count(&text));
-            let _ = (parse_kvtest_integer(&text), parse_duration(&text));
+            let _ = (parse_bytes(&text), parse_kvtest_integer(&text));
         }
 
         #[test]
         fn reading_what_looks_like_a_number_never_panics(
             text in "[-+]?(0x)?[0-9a-fA-F.]{0,45} ?[a-zA-Zµ]{0,4}",
         ) {
-            let _ = (parse_bytes(&text), parse_count(&text));
-            let _ = (parse_kvtest_integer(&text), parse_duration(&text));
+            let _ = (parse_bytes(&text), parse_kvtest_integer(&text));
         }
 
         #[test]
         fn counts_and_integers_survive_a_round_trip(count: u64, signed: i64) {
-            prop_assert_eq!(parse_count(&format_count(count).replace(',', "")), Ok(count));
+            prop_assert_eq!(parse_bytes(&format_count(count).replace(',', "")), Ok(count));
             prop_assert_eq!(parse_bytes(&format!("{count:#x}")), Ok(count));
             prop_assert_eq!(parse_kvtest_integer(&signed.to_string()), Ok(signed));
         }
@@ -558,15 +467,6 @@ mod tests {
         fn sizes_survive_a_round_trip_to_three_digits(bytes in 0u64..999_000_000_000_000) {
             let read = parse_bytes(&format_bytes(bytes)).expect("what is printed can be read") as f64;
             prop_assert!((read - bytes as f64).abs() <= 0.0051 * bytes as f64);
-        }
-
-        #[test]
-        fn durations_survive_a_round_trip(ns: u64) {
-            let read = parse_duration(&format_duration(ns).replace(',', ""));
-            if ns < 18_000_000_000_000_000_000 {
-                let read = read.expect("what is printed can be read") as f64;
-                prop_assert!((read - ns as f64).abs() <= 0.055 * ns as f64);
-            }
         }
 
         #[test]

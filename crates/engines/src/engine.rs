@@ -204,7 +204,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// SQLite refused.
-    #[error("{}: {source}", path.display())]
+    #[error("SQLite cannot use {}", path.display())]
     Sqlite {
         /// The database.
         path: PathBuf,
@@ -238,6 +238,22 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether the machine gave out rather than the store: disk full, I/O error, no memory.
+    #[must_use]
+    pub fn is_environment(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::OutOfMemory
+            ),
+            Self::Sqlite { source, .. } => source.is_environment(),
+            _ => false,
+        }
+    }
+
     /// An [`EngineError::Io`], for `map_err`. The path is copied only if there is an error.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {

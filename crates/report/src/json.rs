@@ -41,11 +41,10 @@
 
 use serde_json::{Value, json};
 
-use sqlitmus_core::analysis::{
-    Analysis, ArmAnalysis, ArmStatus, ChartAnalysis, ChartRow, Compared,
-};
+use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ChartAnalysis, ChartRow, Compared};
 use sqlitmus_core::case::Case;
 use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::measurements::ArmStatus;
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::statistics::Interval;

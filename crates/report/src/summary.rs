@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ArmStatus, GroupAnalysis};
+use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
 use sqlitmus_core::case::Workload;
 use sqlitmus_core::claims::Judgement;
 use sqlitmus_core::dataset::{Dataset, SizeDistribution};
 use sqlitmus_core::keys::KeyOrder;
+use sqlitmus_core::measurements::ArmStatus;
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::run::{Outcome, Run, RunState, Sample};
 use sqlitmus_core::suite::{Chart, Claim};

@@ -8,22 +8,22 @@ use std::time::Duration;
 use anyhow::Context;
 use sqlitmus_core::analysis::analyse;
 use sqlitmus_core::plan::Plan;
-use sqlitmus_core::run::{Footprint, RunHead, RunState, Trial};
+use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::units::{format_bytes, format_duration};
-use sqlitmus_runfile::{RunFile, RunFileError};
+use sqlitmus_runfile::RunFile;
 
 use crate::arguments::MeasureArguments;
 use crate::catalogue::BuiltInEngines;
-use crate::commands::{print, report};
+use crate::commands::{look, print};
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
 use crate::machine::environment::Environment;
 use crate::machine::ownership;
 use crate::machine::place::Place;
 use crate::machine::processor::{self, CoreChoice};
-use crate::machine::scratch::{SCRATCH_NAME, Scratch, ScratchError};
+use crate::machine::scratch::{SCRATCH_NAME, Scratch};
 use crate::orchestrator::worker_process::WorkerProgram;
-use crate::orchestrator::{Ending, Keeper, Orchestrator};
+use crate::orchestrator::{Ending, Orchestrator};
 use crate::progress::{Progress, estimate_ns, filling_ns};
 use crate::runs::{RunName, now_utc};
 use crate::stores::{SpaceNeeded, Stores};
@@ -41,16 +41,15 @@ const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
 /// Bad input before anything is created; the environment later.
 pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     let plan = resolve(arguments)?;
-    let place = Place::inspect(&arguments.place)
-        .map_err(|error| Failure::bad_input(error.to_string(), error.hint()))?;
+    let place = Place::inspect(&arguments.place).map_err(Failure::from)?;
     if let Some(output) = &arguments.output {
         refuse_existing(output)?;
     }
     let environment = Environment::read();
     let name = RunName::now(&plan.suite);
     require_space(&plan, &place)?;
-    let scratch = Scratch::open(&place.path).map_err(scratch_failure)?;
-    let _lock = scratch.lock().map_err(scratch_failure)?;
+    let scratch = Scratch::open(&place.path).map_err(Failure::from)?;
+    let _lock = scratch.lock().map_err(Failure::from)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
     let stores = Stores::new(&scratch.stores_directory());
     if !arguments.quiet {
@@ -71,12 +70,11 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     };
     let mut facts = environment.facts().to_vec();
     facts.extend(place.facts());
-    let file = RunFile::create(&path, &head, &plan, &facts).map_err(of_run_file)?;
+    let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
     }
-    let mut keeper = RunFileKeeper { file };
-    let ending = measure(arguments, &plan, &environment, stores, &name, &mut keeper);
+    let ending = measure(arguments, &plan, &environment, stores, &name, &mut file);
     let state = match &ending {
         Ok(Ending {
             interrupted: false, ..
@@ -84,10 +82,10 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         Ok(_) => RunState::Interrupted,
         Err(_) => RunState::Started,
     };
-    let finished = keeper.file.finish(state, Some(&now_utc()));
+    let finished = file.finish(state, Some(&now_utc()));
     let ending = ending?;
-    finished.map_err(of_run_file)?;
-    drop(keeper);
+    finished.map_err(Failure::from)?;
+    drop(file);
     answer(arguments, &path, ending)
 }
 
@@ -120,25 +118,23 @@ fn refuse_existing(output: &Path) -> Result<(), Failure> {
 
 /// Refuses a place that is too small before anything is made there.
 fn require_space(plan: &Plan, place: &Place) -> Result<(), Failure> {
-    let scratch = Scratch::find(&place.path).map_err(scratch_failure)?;
+    let scratch = Scratch::find(&place.path).map_err(Failure::from)?;
     // Without a scratch directory no store is there yet.
     let directory = scratch.map_or_else(
         || place.path.join(SCRATCH_NAME),
         |scratch| scratch.stores_directory(),
     );
     let SpaceNeeded { bytes, inodes, .. } = Stores::new(&directory).space_needed(plan);
-    place
-        .require_space(bytes, inodes)
-        .map_err(|error| Failure::bad_input(error.to_string(), error.hint()))
+    place.require_space(bytes, inodes).map_err(Failure::from)
 }
 
 /// Says what will happen, before it does.
 fn announce(plan: &Plan, place: &Place, stores: &Stores) -> anyhow::Result<()> {
     let needed = stores.space_needed(plan);
-    let filling_ns = filling_ns(needed.blobs);
+    let filling_ns = filling_ns(stores.blobs_to_fill(plan));
     let whole_ns = estimate_ns(plan) + filling_ns;
     let space = if needed.bytes == 0 {
-        "stores of an earlier run are used again".to_owned()
+        "in the space of an earlier run".to_owned()
     } else {
         format!(
             "needs up to {}, {} free",
@@ -170,7 +166,7 @@ fn measure(
     environment: &Environment,
     stores: Stores,
     name: &RunName,
-    keeper: &mut RunFileKeeper,
+    file: &mut RunFile,
 ) -> anyhow::Result<Ending> {
     let cores = CoreChoice::of_this_machine();
     if let Some(core) = cores.orchestrator {
@@ -193,8 +189,8 @@ fn measure(
             .memory_usable_bytes()
             .map_or(MEMORY_LIMIT_IF_UNKNOWN_BYTES, |bytes| bytes / 2),
         // Later than every generation that an earlier run can have written.
-        first_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
-        keeper,
+        next_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
+        file,
         tell: &mut |event| progress.show(&event),
     }
     .run(plan);
@@ -208,12 +204,12 @@ fn own_program() -> anyhow::Result<PathBuf> {
 
 /// The result on standard output, the way to more on standard error.
 fn answer(arguments: &MeasureArguments, path: &Path, ending: Ending) -> anyhow::Result<ExitCode> {
-    let run = sqlitmus_runfile::read(path).map_err(of_run_file)?;
+    let run = sqlitmus_runfile::read(path).map_err(Failure::from)?;
     let analysis = analyse(&run);
     if arguments.json {
         print(&sqlitmus_report::json(&run, &analysis))?;
     } else {
-        print(&sqlitmus_report::terminal(&run, &analysis, &report::look()))?;
+        print(&sqlitmus_report::terminal(&run, &analysis, &look()))?;
     }
     if !arguments.quiet {
         let mut error = std::io::stderr();
@@ -259,37 +255,4 @@ fn command_line() -> String {
         .chain(words.skip(1))
         .collect();
     words.join(" ")
-}
-
-/// Puts the rounds of a run into its file.
-struct RunFileKeeper {
-    file: RunFile,
-}
-
-impl Keeper for RunFileKeeper {
-    fn keep_round(
-        &mut self,
-        group: &str,
-        round: u32,
-        complete: bool,
-        trials: &[Trial],
-    ) -> anyhow::Result<()> {
-        self.file
-            .record_round(group, round, trials, complete)
-            .map_err(of_run_file)
-    }
-
-    fn keep_footprint(&mut self, arm: &str, footprint: &Footprint) -> anyhow::Result<()> {
-        self.file
-            .record_footprint(arm, footprint)
-            .map_err(of_run_file)
-    }
-}
-
-fn scratch_failure(error: ScratchError) -> Failure {
-    Failure::bad_input(error.to_string(), error.hint().unwrap_or_default())
-}
-
-fn of_run_file(error: RunFileError) -> anyhow::Error {
-    report::run_file_failure(error).into()
 }

@@ -1,19 +1,14 @@
 //! `sqlitmus report`: renders a run file again. Nothing is measured.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 
 use sqlitmus_core::analysis::analyse;
-use sqlitmus_report::Look;
-use sqlitmus_runfile::RunFileError;
 
 use crate::arguments::{Format, ReportArguments};
-use crate::commands::print;
+use crate::commands::{look, print};
 use crate::failure::{ExitCode, Failure};
 use crate::runs;
-
-/// Columns where there is no terminal to ask.
-const COLUMNS_IF_UNKNOWN: usize = 100;
 
 /// Renders.
 ///
@@ -21,7 +16,7 @@ const COLUMNS_IF_UNKNOWN: usize = 100;
 /// No such run, not a run file, or the output cannot be written.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     let path = runs::find(&arguments.run, &arguments.place)?;
-    let run = sqlitmus_runfile::read(&path).map_err(run_file_failure)?;
+    let run = sqlitmus_runfile::read(&path).map_err(Failure::from)?;
     let analysis = analyse(&run);
     let text = match arguments.format {
         Format::Terminal => {
@@ -37,31 +32,6 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         Some(path) => write_new(path, &text)?,
     }
     Ok(ExitCode::Done)
-}
-
-/// How text is to look on standard output.
-#[must_use]
-pub fn look() -> Look {
-    let columns = rustix::termios::tcgetwinsize(std::io::stdout())
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0);
-    // https://no-color.org: any value that is not empty.
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Look {
-        columns: columns.unwrap_or(COLUMNS_IF_UNKNOWN),
-        color: std::io::stdout().is_terminal() && !no_color,
-    }
-}
-
-/// A run file's complaint as a failure: bad input, unless the machine gave out.
-#[must_use]
-pub fn run_file_failure(error: RunFileError) -> Failure {
-    if error.environment_failed() {
-        Failure::environment(error.to_string(), error.hint())
-    } else {
-        Failure::bad_input(error.to_string(), error.hint())
-    }
 }
 
 /// Writes a file that must not exist yet.

@@ -5,13 +5,11 @@
 //! never fails. What a fact means for the numbers, and whether two environments are alike enough to
 //! be compared, is left to the callers; the disk is `place`'s business.
 
-use rustix::time::ClockId;
-use serde::{Deserialize, Serialize};
-
 use super::control_group;
 use super::kernel_files::{self, KernelFiles};
 use super::processor;
 use super::resources;
+use rustix::time::ClockId;
 
 /// The text of a fact that could not be found out.
 pub const UNKNOWN: &str = "unknown";
@@ -70,8 +68,7 @@ pub mod fact {
 }
 
 /// What is known of a machine at one moment: names and texts, in a fixed order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     facts: Vec<(String, String)>,
 }
@@ -125,12 +122,9 @@ impl Environment {
             (fact::CLOCK_SOURCE, known(clock_source(files))),
             (fact::CLOCK_RESOLUTION_NS, clock_resolution_ns().to_string()),
         ];
-        Self::from_facts(facts.map(|(name, value)| (name.to_owned(), value)).into())
-    }
-
-    /// An environment from facts that were stored.
-    pub fn from_facts(facts: Vec<(String, String)>) -> Self {
-        Self { facts }
+        Self {
+            facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+        }
     }
 
     /// All facts, in their order.
@@ -151,67 +145,12 @@ impl Environment {
         self.value(name).parse().ok()
     }
 
-    /// Logical cores that are online.
-    pub fn logical_cores(&self) -> Option<u64> {
-        self.number(fact::CPU_LOGICAL_CORES)
-    }
-
-    /// Memory of the machine, in bytes.
-    pub fn memory_total_bytes(&self) -> Option<u64> {
-        self.number(fact::MEMORY_TOTAL_BYTES)
-    }
-
     /// Memory that stores and page cache may take without swapping, in bytes: what the machine has
     /// available, and no more than the control group allows.
     pub fn memory_usable_bytes(&self) -> Option<u64> {
         let available = self.number(fact::MEMORY_AVAILABLE_BYTES);
         let limit = self.number(fact::MEMORY_LIMIT_BYTES);
         available.into_iter().chain(limit).min()
-    }
-
-    /// Whether a hypervisor is below; `None` if that is not known.
-    pub fn is_virtual_machine(&self) -> Option<bool> {
-        match self.value(fact::VIRTUALISATION) {
-            UNKNOWN => None,
-            value => Some(value != NO_HYPERVISOR),
-        }
-    }
-
-    /// Whether the effective user was root.
-    pub fn is_root(&self) -> bool {
-        self.value(fact::RUNNING_AS_ROOT) == "yes"
-    }
-
-    /// The machine in one line: `AMD EPYC, 2 cores, 24 GB | Linux 6.18.44`. What is unknown is left
-    /// out, what is restricted is said: `2 of 64 cores`, `64 GB limited to 2 GB`.
-    pub fn describe_machine_line(&self) -> String {
-        let mut parts = Vec::new();
-        let model = self.value(fact::CPU_MODEL);
-        parts.push(if model == UNKNOWN {
-            format!("{} processor", self.value(fact::CPU_ARCHITECTURE))
-        } else {
-            short_model(model)
-        });
-        match (self.logical_cores(), self.number(fact::CPU_ALLOWED_CORES)) {
-            (Some(all), Some(allowed)) if allowed < all => {
-                parts.push(format!("{allowed} of {all} cores"));
-            }
-            (Some(1), _) => parts.push("1 core".to_owned()),
-            (Some(all), _) => parts.push(format!("{all} cores")),
-            (None, _) => {}
-        }
-        if let Some(total) = self.memory_total_bytes() {
-            let limit = self.number(fact::MEMORY_LIMIT_BYTES);
-            parts.push(match limit.filter(|&limit| limit < total) {
-                Some(limit) => format!("{} limited to {}", memory(total), memory(limit)),
-                None => memory(total),
-            });
-        }
-        format!(
-            "{} | {}",
-            parts.join(", "),
-            short_kernel(self.value(fact::KERNEL))
-        )
     }
 }
 
@@ -378,38 +317,6 @@ fn clock_resolution_ns() -> u64 {
     seconds * 1_000_000_000 + nanoseconds
 }
 
-/// Memory is sold in units of 2^30 bytes called GB, and the kernel keeps a little for itself:
-/// rounding gives back the number that the owner knows.
-fn memory(bytes: u64) -> String {
-    const GIBIBYTE: u64 = 1 << 30;
-    const MEBIBYTE: u64 = 1 << 20;
-    if bytes >= GIBIBYTE {
-        format!("{} GB", (bytes + GIBIBYTE / 2) / GIBIBYTE)
-    } else {
-        format!("{} MB", (bytes + MEBIBYTE / 2) / MEBIBYTE)
-    }
-}
-
-/// A processor's name without trade marks and without the frequency, which the model implies.
-fn short_model(model: &str) -> String {
-    let model = model.replace("(R)", "").replace("(TM)", "");
-    let model = model.split(" @ ").next().unwrap_or(&model);
-    let words = model
-        .split_whitespace()
-        .filter(|&word| word != "CPU" && word != "Processor");
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// `Linux 6.18.44-distribution-7` without what follows the version.
-fn short_kernel(kernel: &str) -> String {
-    let Some((name, release)) = kernel.split_once(' ') else {
-        return kernel.to_owned();
-    };
-    let is_version = |c: char| c.is_ascii_digit() || c == '.';
-    let end = release.find(|c| !is_version(c)).unwrap_or(release.len());
-    format!("{name} {}", release[..end].trim_end_matches('.'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,12 +347,10 @@ mod tests {
             assert_eq!(environment.value(name), UNKNOWN, "{name}");
         }
         assert_eq!(environment.memory_usable_bytes(), None);
-        assert_eq!(environment.is_virtual_machine(), None);
-        assert!(environment.describe_machine_line().contains("processor"));
     }
 
     #[test]
-    fn a_known_machine_is_described_in_one_line() {
+    fn a_known_machine_shows_its_facts() {
         let (_root, environment) = machine(&[
             (
                 "proc/cpuinfo",
@@ -479,12 +384,15 @@ mod tests {
             ("sys/class/dmi/id/product_name", "KVM Guest\n"),
             ("proc/loadavg", "0.10 0.20 0.30 1/99 1234\n"),
         ]);
-        assert_eq!(environment.logical_cores(), Some(2));
+        assert_eq!(environment.number(fact::CPU_LOGICAL_CORES), Some(2));
         assert_eq!(
             environment.value(fact::CPU_GOVERNOR),
             "performance, powersave"
         );
-        assert_eq!(environment.memory_total_bytes(), Some(24_684_092 * 1024));
+        assert_eq!(
+            environment.number(fact::MEMORY_TOTAL_BYTES),
+            Some(24_684_092 * 1024)
+        );
         assert_eq!(environment.memory_usable_bytes(), Some(2 << 30));
         assert_eq!(environment.value(fact::OPERATING_SYSTEM), "Debian 12");
         assert_eq!(environment.value(fact::TRANSPARENT_HUGE_PAGES), "madvise");
@@ -493,32 +401,18 @@ mod tests {
             environment.value(fact::VIRTUALISATION),
             "virtual machine (KVM Guest)"
         );
-        assert_eq!(environment.is_virtual_machine(), Some(true));
-        let line = environment.describe_machine_line();
-        assert!(line.starts_with("Intel Core i7-4770K, "), "{line}");
-        assert!(line.contains("24 GB limited to 2 GB | "), "{line}");
     }
 
     #[test]
-    fn facts_survive_being_stored() {
+    fn this_machine_has_facts_in_their_order() {
         let environment = Environment::read();
-        let stored = serde_json::to_string(&environment).expect("to JSON");
-        let read: Environment = serde_json::from_str(&stored).expect("from JSON");
-        assert_eq!(read, environment);
-        assert_eq!(read.facts()[0].0, fact::CPU_MODEL);
+        assert_eq!(environment.facts()[0].0, fact::CPU_MODEL);
         assert!(environment.number(fact::CLOCK_RESOLUTION_NS) >= Some(1));
     }
 
     #[test]
-    fn names_are_shortened_for_the_line_only() {
-        assert_eq!(short_kernel("Linux 6.18.44-fc-7"), "Linux 6.18.44");
-        assert_eq!(short_kernel("Linux 6.18.-x"), "Linux 6.18");
-        assert_eq!(short_kernel(UNKNOWN), UNKNOWN);
-        assert_eq!(memory(512 << 20), "512 MB");
-        assert_eq!(
-            short_model("AMD Ryzen 7 5800X 8-Core Processor"),
-            "AMD Ryzen 7 5800X 8-Core"
-        );
+    fn metal_of_a_cloud_is_no_virtual_machine() {
+        assert!(is_virtual_product("Amazon EC2 m5.large"));
         assert!(!is_virtual_product("Amazon EC2 m5.metal"));
     }
 }

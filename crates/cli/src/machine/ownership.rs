@@ -19,7 +19,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::owner_record::{Identity, ObjectKind, OwnerRecord, RecordReading, RecordState};
+use super::free_name::rename_to_free_name;
+use super::owner_record::{Identity, OwnerRecord, RecordReading, RecordState};
+use super::path_suffix::with_suffix;
 use super::tree_removal::{self, TreeError, TreeSize};
 
 /// What the name of a sidecar ends with.
@@ -48,12 +50,6 @@ pub enum OwnershipError {
         what: String,
         /// The version that made it.
         version: String,
-    },
-    /// A file is there that SQLite would take for part of the database to be created.
-    #[error("{} is in the way: SQLite would take it for part of the new database", .path.display())]
-    CompanionExists {
-        /// The file in the way.
-        path: PathBuf,
     },
     /// The path has no last name: it is empty, `/`, or ends in `..`.
     #[error("{} names nothing that could be created or removed", .path.display())]
@@ -156,17 +152,34 @@ pub fn is_ours(path: &Path) -> Result<bool, OwnershipError> {
 /// # Errors
 /// If anything is at the path; nothing is changed then.
 pub fn create_directory(path: &Path, what: &str) -> Result<(), OwnershipError> {
-    create(path, what, ObjectKind::Directory)
-}
-
-/// Creates an empty file of ours; its parent must exist. SQLite and other single-file engines take
-/// an empty file for a new database; they must not replace the file by another one.
-///
-/// # Errors
-/// If anything is at the path, or at a name that SQLite would take for the database's journal;
-/// nothing is changed then.
-pub fn create_file(path: &Path, what: &str) -> Result<(), OwnershipError> {
-    create(path, what, ObjectKind::File)
+    let site = Site::of(path)?;
+    match recover(path)? {
+        Standing::Free => {}
+        Standing::Foreign { reason } => return Err(site.not_ours(reason)),
+        Standing::Ours { what, version } => {
+            return Err(OwnershipError::ExistsAndIsOurs {
+                path: path.to_path_buf(),
+                what,
+                version,
+            });
+        }
+        Standing::Unfinished => {
+            return Err(site.not_ours("another process is working on it".to_owned()));
+        }
+    }
+    let mut record = OwnerRecord::creating(what);
+    let sidecar = site.sidecar();
+    record
+        .write_new(&sidecar)
+        .map_err(failed("write", &sidecar))?;
+    let published = site.publish(&mut record);
+    if published.is_err() {
+        // Best effort: what it cannot undo the next call will; the first error is the one to tell.
+        let _ = site.finish(&record);
+    }
+    published?;
+    site.flush();
+    Ok(())
 }
 
 /// Notes that what the caller has just created at the path is ours; for what other code must create
@@ -250,40 +263,6 @@ pub fn recover(path: &Path) -> Result<Standing, OwnershipError> {
     standing(path)
 }
 
-fn create(path: &Path, what: &str, kind: ObjectKind) -> Result<(), OwnershipError> {
-    let site = Site::of(path)?;
-    match recover(path)? {
-        Standing::Free => {}
-        Standing::Foreign { reason } => return Err(site.not_ours(reason)),
-        Standing::Ours { what, version } => {
-            return Err(OwnershipError::ExistsAndIsOurs {
-                path: path.to_path_buf(),
-                what,
-                version,
-            });
-        }
-        Standing::Unfinished => {
-            return Err(site.not_ours("another process is working on it".to_owned()));
-        }
-    }
-    if kind == ObjectKind::File {
-        site.require_no_companion()?;
-    }
-    let mut record = OwnerRecord::creating(what);
-    let sidecar = site.sidecar();
-    record
-        .write_new(&sidecar)
-        .map_err(failed("write", &sidecar))?;
-    let published = site.publish(&mut record, kind);
-    if published.is_err() {
-        // Best effort: what it cannot undo the next call will; the first error is the one to tell.
-        let _ = site.finish(&record);
-    }
-    published?;
-    site.flush();
-    Ok(())
-}
-
 /// A path split into its parent and its last name, with the names we use beside it.
 struct Site {
     path: PathBuf,
@@ -306,9 +285,7 @@ impl Site {
     }
 
     fn beside(&self, suffix: impl AsRef<OsStr>) -> PathBuf {
-        let mut name = self.name.clone();
-        name.push(suffix);
-        self.parent.join(name)
+        with_suffix(&self.object(), suffix)
     }
 
     /// The object without a trailing slash, which would make the kernel follow a link.
@@ -362,16 +339,6 @@ impl Site {
         let _ = File::open(&self.parent).and_then(|parent| parent.sync_all());
     }
 
-    fn require_no_companion(&self) -> Result<(), OwnershipError> {
-        for suffix in DATABASE_COMPANIONS {
-            let path = self.beside(suffix);
-            if metadata(&path).map_err(failed("look at", &path))?.is_some() {
-                return Err(OwnershipError::CompanionExists { path });
-            }
-        }
-        Ok(())
-    }
-
     /// SQLite's files beside an object; only regular files, and only beside a file.
     fn companions_of(&self, object: &Metadata) -> Vec<PathBuf> {
         if !object.is_file() {
@@ -385,20 +352,16 @@ impl Site {
         paths.into_iter().filter(is_file).collect()
     }
 
-    /// Makes the object under its random name, records its identity and gives it its own name.
-    fn publish(&self, record: &mut OwnerRecord, kind: ObjectKind) -> Result<(), OwnershipError> {
+    /// Makes the directory under its random name, records its identity and gives it its own name.
+    fn publish(&self, record: &mut OwnerRecord) -> Result<(), OwnershipError> {
         let staged = self.staged_object(record);
-        let made = match kind {
-            ObjectKind::Directory => std::fs::create_dir(&staged),
-            ObjectKind::File => File::create_new(&staged).map(drop),
-        };
-        made.map_err(failed("create", &staged))?;
+        std::fs::create_dir(&staged).map_err(failed("create", &staged))?;
         let found = metadata(&staged).map_err(failed("look at", &staged))?;
         record.identity = found.as_ref().and_then(Identity::of);
         record.state = RecordState::Ready;
         self.replace_record(record)?;
         let object = self.object();
-        match rename_to_free_name(&staged, &object, kind) {
+        match rename_to_free_name(&staged, &object) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(self.not_ours("it appeared while ours was being made".to_owned()))
             }
@@ -495,27 +458,6 @@ fn is_recorded(record: &OwnerRecord, object: &Metadata) -> bool {
     match (&record.identity, Identity::of(object)) {
         (Some(recorded), Some(found)) => recorded.is_same_object(&found),
         _ => false,
-    }
-}
-
-/// Renames without replacing anything.
-fn rename_to_free_name(from: &Path, to: &Path, kind: ObjectKind) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    use rustix::io::Errno;
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Filesystems that do not know the flag (NFS, some FUSE), and kernels before 3.15.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match kind {
-            ObjectKind::File => {
-                std::fs::hard_link(from, to)?;
-                std::fs::remove_file(from)
-            }
-            // A plain rename replaces nothing but an empty directory that appeared this instant.
-            ObjectKind::Directory => match metadata(to)? {
-                Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
-                None => std::fs::rename(from, to),
-            },
-        },
-        done => Ok(done?),
     }
 }
 

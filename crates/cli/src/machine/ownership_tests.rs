@@ -43,6 +43,12 @@ fn leave_record(path: &Path, state: RecordState, identity: Option<Identity>) -> 
     record
 }
 
+/// A file of ours.
+fn create_file(path: &Path, what: &str) {
+    std::fs::write(path, "").expect("write");
+    claim_created(path, what).expect("claim");
+}
+
 fn identity(path: &Path) -> Option<Identity> {
     Identity::of(&std::fs::symlink_metadata(path).expect("metadata"))
 }
@@ -77,7 +83,7 @@ fn a_directory_of_ours_comes_and_goes() {
 fn a_database_goes_with_its_companions_only() {
     let folder = Folder::new();
     let database = folder.path("data.db");
-    create_file(&database, "database").expect("create");
+    create_file(&database, "database");
     std::fs::write(&database, "content").expect("same file");
     for name in ["data.db-wal", "data.db-shm", "data.db-other", "data.dbx"] {
         std::fs::write(folder.path(name), "x").expect("write");
@@ -96,31 +102,24 @@ fn an_existing_path_is_never_taken() {
     let folder = Folder::new();
     let foreign = folder.path("foreign");
     std::fs::create_dir(&foreign).expect("folder");
-    for kind in [create_directory, create_file] {
-        let error = kind(&foreign, "store").expect_err("exists");
-        assert!(matches!(error, OwnershipError::NotOurs { .. }), "{error:?}");
-    }
+    let error = create_directory(&foreign, "store").expect_err("exists");
+    assert!(matches!(error, OwnershipError::NotOurs { .. }), "{error:?}");
     assert_eq!(folder.names(), ["foreign"], "nothing is left behind");
 
     let ours = folder.path("ours");
-    create_file(&ours, "run file").expect("create");
-    let error = create_file(&ours, "run file").expect_err("exists");
+    create_file(&ours, "run file");
+    let error = create_directory(&ours, "store").expect_err("exists");
     assert!(
         error.to_string().contains("(run file, made by sqlitmus "),
         "{error}"
     );
-
-    std::fs::write(folder.path("new.db-journal"), "x").expect("write");
-    let error = create_file(&folder.path("new.db"), "database").expect_err("companion");
-    assert!(matches!(error, OwnershipError::CompanionExists { .. }));
-    assert!(!folder.path("new.db").exists());
 }
 
 #[test]
 fn a_path_without_a_sidecar_is_foreign() {
     let folder = Folder::new();
     let path = folder.path("data.db");
-    create_file(&path, "database").expect("create");
+    create_file(&path, "database");
     std::fs::remove_file(site(&path).sidecar()).expect("remove sidecar");
     assert!(refusal(&path).contains("no owner file"));
     assert_eq!(folder.names(), ["data.db"]);
@@ -185,7 +184,7 @@ fn a_planted_sidecar_is_never_followed_or_believed() {
     assert!(create_directory(&folder.path("new"), "store").is_err());
     assert!(!folder.path("nowhere").exists());
     std::fs::write(folder.path("next.sqlitmus-owner"), "notes").expect("write");
-    assert!(create_file(&folder.path("next"), "store").is_err());
+    assert!(create_directory(&folder.path("next"), "store").is_err());
     let notes = std::fs::read_to_string(folder.path("next.sqlitmus-owner"));
     assert_eq!(notes.expect("read"), "notes");
 }
@@ -270,41 +269,13 @@ fn a_removal_interrupted_at_any_point_is_finished() {
 
     // The object is gone, the sidecar is not; the next creation clears it away.
     leave_record(&path, RecordState::Removing, None);
-    create_file(&path, "database").expect("create");
+    create_directory(&path, "store").expect("create");
     assert!(is_ours(&path).expect("standing"));
 
     // The user removed the object by hand.
-    std::fs::remove_file(&path).expect("remove");
+    std::fs::remove_dir(&path).expect("remove");
     remove_owned(&path).expect("only the sidecar is left");
     assert!(folder.names().is_empty(), "{:?}", folder.names());
-}
-
-#[test]
-fn nothing_is_replaced_by_the_rename() {
-    let folder = Folder::new();
-    for kind in [ObjectKind::File, ObjectKind::Directory] {
-        let (from, to) = (folder.path("from"), folder.path("to"));
-        match kind {
-            ObjectKind::File => {
-                std::fs::write(&from, "ours").expect("write");
-                std::fs::write(&to, "foreign").expect("write");
-            }
-            ObjectKind::Directory => {
-                std::fs::create_dir(&from).expect("folder");
-                std::fs::create_dir(&to).expect("folder");
-            }
-        }
-        let error = rename_to_free_name(&from, &to, kind).expect_err("taken");
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        let clear = if kind == ObjectKind::File {
-            assert_eq!(std::fs::read_to_string(&to).expect("read"), "foreign");
-            |path: &Path| std::fs::remove_file(path)
-        } else {
-            |path: &Path| std::fs::remove_dir(path)
-        };
-        clear(&from).expect("remove");
-        clear(&to).expect("remove");
-    }
 }
 
 #[test]

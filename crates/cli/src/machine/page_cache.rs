@@ -57,14 +57,6 @@ impl Residency {
         }
     }
 
-    /// The cached share, 0 to 1; 1 for empty files, of which nothing is missing.
-    pub fn cached_share(&self) -> f64 {
-        if self.pages == 0 {
-            return 1.0;
-        }
-        self.cached_pages as f64 / self.pages as f64
-    }
-
     /// Whether every page is in the cache.
     pub fn is_fully_cached(&self) -> bool {
         self.cached_pages == self.pages
@@ -126,16 +118,6 @@ pub fn residency(path: &Path) -> Result<Residency, PageCacheError> {
     Ok(sum)
 }
 
-/// The sum of [`residency`] over several paths.
-///
-/// # Errors
-/// The first one met.
-pub fn residency_of_all<P: AsRef<Path>>(paths: &[P]) -> Result<Residency, PageCacheError> {
-    paths.iter().try_fold(Residency::NONE, |sum, path| {
-        Ok(sum.plus(residency(path.as_ref())?))
-    })
-}
-
 /// Reads a file, or all files of a tree, from end to end, and returns the bytes read.
 ///
 /// # Errors
@@ -187,16 +169,6 @@ pub fn warm_inodes(path: &Path) -> Result<(), PageCacheError> {
         .map_err(failed("write back", path))
 }
 
-/// The sum of [`warm`] over several paths.
-///
-/// # Errors
-/// The first one met.
-pub fn warm_all<P: AsRef<Path>>(paths: &[P]) -> Result<u64, PageCacheError> {
-    paths
-        .iter()
-        .try_fold(0, |sum, path| Ok(sum + warm(path.as_ref())?))
-}
-
 /// Writes back and drops a file, or all files of a tree, from the page cache, and tells what stayed:
 /// the kernel does not drop pages that some process has mapped, nor those of files in tmpfs. Inodes
 /// and directory entries stay cached in any case. `None` if what stayed cannot be verified.
@@ -217,19 +189,6 @@ pub fn evict(path: &Path) -> Result<Option<Residency>, PageCacheError> {
         sum = sum.zip(stayed).map(|(sum, stayed)| sum.plus(stayed));
         Ok(())
     })?;
-    Ok(sum)
-}
-
-/// The sum of [`evict`] over several paths.
-///
-/// # Errors
-/// The first one met.
-pub fn evict_all<P: AsRef<Path>>(paths: &[P]) -> Result<Option<Residency>, PageCacheError> {
-    let mut sum = Some(Residency::NONE);
-    for path in paths {
-        let stayed = evict(path.as_ref())?;
-        sum = sum.zip(stayed).map(|(sum, stayed)| sum.plus(stayed));
-    }
     Ok(sum)
 }
 

@@ -29,7 +29,6 @@ fn sums_add_up_and_keep_the_weaker_method() {
     assert_eq!(sum.dirty_pages, None);
     assert_eq!(sum.writeback_pages, Some(0));
     assert_eq!(sum.method, ResidencyMethod::Mincore);
-    assert!((sum.cached_share() - 0.5).abs() < 1e-9);
     assert!(!sum.is_fully_cached() && !sum.is_fully_evicted());
 }
 
@@ -47,8 +46,6 @@ fn warming_reads_everything_in_a_tree() {
     std::fs::write(folder.path().join("below/other"), [1; 77]).expect("write");
     std::os::unix::fs::symlink("file", folder.path().join("link")).expect("link");
     assert_eq!(warm(folder.path()).expect("warm"), 5077);
-    let twice = [folder.path(), folder.path()];
-    assert_eq!(warm_all(&twice).expect("warm"), 2 * 5077);
 }
 
 #[cfg(target_os = "linux")]
@@ -79,7 +76,7 @@ fn residency_follows_writing_warming_and_evicting() {
             .is_fully_cached()
     );
     std::fs::write(folder.path().join("other"), [1; 9000]).expect("write");
-    let tree = evict_all(&[folder.path()]).expect("evict");
+    let tree = evict(folder.path()).expect("evict");
     assert!(tree.expect("verified").is_fully_evicted(), "{tree:?}");
 }
 

@@ -189,20 +189,6 @@ impl Place {
         self.class() == FilesystemClass::Memory
     }
 
-    /// Whether another machine or program keeps the files (nfs, cifs, 9p, FUSE and the like).
-    pub fn is_network(&self) -> bool {
-        self.class() == FilesystemClass::Network
-    }
-
-    /// Whether the disk is presented by a hypervisor or a cloud; `None` if no disk is visible.
-    pub fn is_virtual_disk(&self) -> Option<bool> {
-        let mut device = self.device.as_ref()?;
-        while let Some(beneath) = device.beneath.first() {
-            device = beneath;
-        }
-        Some(device.kind == block_device::DeviceKind::Virtual)
-    }
-
     /// Makes sure that so many bytes and so many files and directories fit, by asking the
     /// filesystem anew.
     ///

@@ -151,7 +151,7 @@ fn a_loop_mount_is_followed_to_the_disk_below() {
         place.mount_point,
         std::fs::canonicalize(mount.point()).expect("path")
     );
-    assert!(!place.is_tmpfs() && !place.is_network());
+    assert_eq!(place.class(), FilesystemClass::Device);
     let device = place.device.clone().expect("a loop device");
     assert_eq!(device.kind, DeviceKind::Loop);
     let image = mount.folder().join("image");

@@ -131,6 +131,24 @@ pub fn pin_to_core(core: usize) -> Result<(), ProcessorError> {
     sched_setaffinity(None, &set).map_err(|error| no_such_core(error.into()))
 }
 
+/// Lets the calling thread use these cores, as [`allowed_cores`] has named them before pinning.
+///
+/// # Errors
+/// [`ProcessorError::NoSuchCore`], or [`ProcessorError::Unsupported`] off Linux.
+#[cfg(target_os = "linux")]
+pub fn use_cores(cores: &[usize]) -> Result<(), ProcessorError> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    let mut set = CpuSet::new();
+    for core in cores.iter().filter(|core| **core < CpuSet::MAX_CPU) {
+        set.set(*core);
+    }
+    let core = cores.first().copied().unwrap_or(0);
+    sched_setaffinity(None, &set).map_err(|error| ProcessorError::NoSuchCore {
+        core,
+        source: error.into(),
+    })
+}
+
 /// Lets the kernel kill this process when its parent ends. To be called first thing in a worker, with
 /// the orchestrator's process number as the orchestrator gave it: if the parent ended before the tie
 /// was made no signal ever comes, and only that number tells.
@@ -164,6 +182,17 @@ pub fn die_with_parent(parent_process: u32) -> Result<(), ProcessorError> {
 pub fn allowed_cores() -> Result<Vec<usize>, ProcessorError> {
     Err(ProcessorError::Unsupported {
         action: "tell the allowed cores",
+    })
+}
+
+/// Lets the calling thread use these cores: not possible on this platform.
+///
+/// # Errors
+/// Always [`ProcessorError::Unsupported`].
+#[cfg(not(target_os = "linux"))]
+pub fn use_cores(_cores: &[usize]) -> Result<(), ProcessorError> {
+    Err(ProcessorError::Unsupported {
+        action: "choose cores for a thread",
     })
 }
 

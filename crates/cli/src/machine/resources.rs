@@ -6,8 +6,6 @@
 
 use std::mem::MaybeUninit;
 
-use serde::{Deserialize, Serialize};
-
 use super::kernel_files::KernelFiles;
 
 /// Counters of the calling process at one moment. They mean something only as a difference.
@@ -24,7 +22,7 @@ pub struct ResourceSnapshot {
 
 /// What a process used between two snapshots; all its threads together, and children it waited for
 /// only in the I/O counters (the kernel adds theirs).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Processor time in user mode, in nanoseconds.
     pub user_cpu_ns: Option<u64>,
@@ -298,16 +296,6 @@ mod tests {
         assert!(used.user_cpu_ns >= Some(5_000_000), "{used:?}");
         assert!(used.minor_faults > Some(0), "{used:?}");
         assert!(used.peak_memory_bytes >= Some(8 << 20), "{used:?}");
-    }
-
-    #[test]
-    fn differences_survive_being_stored() {
-        let snapshot = ResourceSnapshot::now();
-        let used = ResourceSnapshot::now().since(&snapshot);
-        let text = serde_json::to_string(&used).expect("to JSON");
-        assert!(text.contains("\"device_read_bytes\""));
-        let read: Resources = serde_json::from_str(&text).expect("from JSON");
-        assert_eq!(read, used);
     }
 
     /// In a process of its own, since the counters are those of all threads and other tests read.

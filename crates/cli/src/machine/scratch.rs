@@ -56,12 +56,6 @@ pub enum ScratchError {
         /// The other process, as it described itself.
         holder: String,
     },
-    /// A name for a store or run that would not be a plain visible name in its folder.
-    #[error("'{name}' cannot name a store or a run")]
-    BadName {
-        /// The name.
-        name: String,
-    },
     /// Something in the directory could not be created or removed.
     #[error(transparent)]
     Ownership(#[from] OwnershipError),
@@ -89,7 +83,7 @@ impl ScratchError {
             Self::Busy { .. } => {
                 Some("wait until it is done, or choose another place with --place DIR".to_owned())
             }
-            Self::BadName { .. } | Self::Ownership(_) | Self::Io { .. } => None,
+            Self::Ownership(_) | Self::Io { .. } => None,
         }
     }
 }
@@ -169,24 +163,6 @@ impl Scratch {
     /// Where run files lie.
     pub fn runs_directory(&self) -> PathBuf {
         self.root.join(RUNS)
-    }
-
-    /// The path of a store, whether it exists or not. Create it with
-    /// [`create_directory`](super::ownership::create_directory), reuse it only if [`is_ours`](super::ownership::is_ours).
-    ///
-    /// # Errors
-    /// [`ScratchError::BadName`].
-    pub fn store_path(&self, name: &str) -> Result<PathBuf, ScratchError> {
-        Ok(self.stores_directory().join(plain(name)?))
-    }
-
-    /// The path of a run file, whether it exists or not. Create it with
-    /// [`create_file`](super::ownership::create_file).
-    ///
-    /// # Errors
-    /// [`ScratchError::BadName`].
-    pub fn run_path(&self, name: &str) -> Result<PathBuf, ScratchError> {
-        Ok(self.runs_directory().join(plain(name)?))
     }
 
     /// Takes the right to measure here, at once or not at all. The kernel gives it back when this
@@ -336,21 +312,6 @@ fn write_if_missing(path: &Path, text: &str) -> Result<(), ScratchError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed("create", path)(error)),
     }
-}
-
-/// A name that stays in its folder, is visible, and is none of the names used beside others.
-fn plain(name: &str) -> Result<&str, ScratchError> {
-    let is_plain = !name.is_empty()
-        && !name.starts_with('.')
-        && !name.contains(['/', '\0'])
-        && !name.contains(".sqlitmus-")
-        && name != CACHE_TAG;
-    if is_plain {
-        return Ok(name);
-    }
-    Err(ScratchError::BadName {
-        name: name.to_owned(),
-    })
 }
 
 pub(super) fn foreign(path: &Path, reason: &str) -> ScratchError {

@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 
 use super::owner_record::RecordReading;
 use super::ownership::{self, OwnershipError, Standing};
+use super::path_suffix::with_suffix;
 use super::scratch::{
     CACHE_TAG, CACHE_TAG_TEXT, IGNORE, IGNORE_TEXT, LOCK, MARKER, RUNS, STORES, Scratch,
     ScratchError, failed, is_real_directory, list,
 };
 use super::tree_removal::TreeSize;
+use crate::failure::with_causes;
 
 /// What `clean` is asked to do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,7 +124,7 @@ fn clean_folder(
                 explained.extend([path.clone(), sidecar]);
                 report.failed.push(KeptPath {
                     path,
-                    reason: chain(&error),
+                    reason: with_causes(&error),
                 });
             }
         }
@@ -170,11 +172,8 @@ fn owned_bases(folder: &Path) -> Result<Vec<PathBuf>, ScratchError> {
 }
 
 fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
-    ownership::DATABASE_COMPANIONS.iter().map(|suffix| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    })
+    let suffixes = ownership::DATABASE_COMPANIONS.iter();
+    suffixes.map(|suffix| with_suffix(path, suffix))
 }
 
 /// Whether `path` is a name under which an interrupted creation of `base` left something.
@@ -246,16 +245,4 @@ fn remove_root(scratch: &Scratch) -> Result<bool, ScratchError> {
         remove_folder(scratch.root())?;
     }
     Ok(!is_adopted)
-}
-
-/// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -12,9 +12,10 @@ use crate::protocol::Span;
 /// after a group's last round.
 const VERIFIED_KEYS: usize = 256;
 
-/// Sums of the untouched content (generation 0) of every key.
+/// What reading the untouched content (generation 0) of every key gives.
 pub struct ContentSums {
     sums: Vec<u64>,
+    value_bytes: Vec<u32>,
 }
 
 impl ContentSums {
@@ -22,26 +23,34 @@ impl ContentSums {
     #[must_use]
     pub fn new(dataset: &Dataset) -> Self {
         let mut buffer = Vec::new();
-        let sums = (1..=dataset.count).map(|key| {
-            dataset.fill(key, 0, &mut buffer);
-            consume(&buffer)
-        });
-        Self {
-            sums: sums.collect(),
-        }
+        let (sums, value_bytes) = (1..=dataset.count)
+            .map(|key| {
+                dataset.fill(key, 0, &mut buffer);
+                (consume(&buffer), buffer.len() as u32)
+            })
+            .unzip();
+        Self { sums, value_bytes }
     }
 
     /// What reading the keys of a span must add up to.
     #[must_use]
-    pub fn of(&self, walk: &KeyWalk, span: &Span) -> u64 {
+    pub fn sum(&self, walk: &KeyWalk, span: &Span) -> u64 {
         walk.span(span.position, span.operations)
             .map(|key| self.sums[key as usize - 1])
             .fold(0, u64::wrapping_add)
     }
+
+    /// Bytes of the keys of a span.
+    #[must_use]
+    pub fn bytes(&self, walk: &KeyWalk, span: &Span) -> u64 {
+        walk.span(span.position, span.operations)
+            .map(|key| u64::from(self.value_bytes[key as usize - 1]))
+            .sum()
+    }
 }
 
-/// Which generation of its keys a writing trial has left behind.
-#[derive(Default)]
+/// Which generation the keys of a store have, as far as this run has written them.
+#[derive(Debug, Clone, Default)]
 pub struct Written {
     generations: HashMap<u64, u64>,
 }
@@ -54,14 +63,21 @@ impl Written {
         }
     }
 
+    /// Takes over what was written later.
+    pub fn then(&mut self, later: &Self) {
+        self.generations.extend(&later.generations);
+    }
+
+    /// The generation of a key; `None` if this run has not written it.
+    #[must_use]
+    pub fn generation(&self, key: u64) -> Option<u64> {
+        self.generations.get(&key).copied()
+    }
+
     fn keys(&self) -> Vec<u64> {
         let mut keys: Vec<u64> = self.generations.keys().copied().collect();
         keys.sort_unstable();
         keys
-    }
-
-    fn generation(&self, key: u64) -> u64 {
-        self.generations.get(&key).copied().unwrap_or(0)
     }
 }
 
@@ -84,7 +100,7 @@ impl Verification {
         keys.truncate(VERIFIED_KEYS);
         let mut buffer = Vec::new();
         let expected = keys.iter().map(|key| {
-            dataset.fill(*key, written.generation(*key), &mut buffer);
+            dataset.fill(*key, written.generation(*key).unwrap_or(0), &mut buffer);
             digest(&buffer)
         });
         Self {

@@ -2,6 +2,7 @@
 //! strict turns, then verification. Whatever a worker does wrong is a failed trial here.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use sqlitmus_core::case::Workload;
 use sqlitmus_core::dataset::mix;
@@ -33,7 +34,7 @@ pub struct RoundContext<'a> {
     pub stores: &'a Stores,
     /// Core for workers.
     pub worker_core: Option<usize>,
-    /// First generation that this run may write.
+    /// First generation that is not written yet; the lead-in and every slice take one.
     pub first_generation: u64,
     /// Who is told what happens.
     pub tell: &'a mut dyn FnMut(Event<'_>),
@@ -48,19 +49,38 @@ pub struct RoundPlace {
     pub set: u32,
 }
 
+/// What a set of arms leaves behind.
+pub struct SetResult {
+    /// A trial for each arm that has anything to show.
+    pub trials: Vec<Trial>,
+    /// What each arm has written, by name; `None` if that is not known because it failed.
+    pub written: Vec<(String, Option<Written>)>,
+    /// Why the machine gave out, which ends the run.
+    pub gave_out: Option<String>,
+}
+
 /// An arm in its round.
 struct LiveArm<'a> {
     arm: &'a Arm,
     /// Gone once it has failed.
     process: Option<WorkerProcess>,
+    /// What reads must give; `None` where nothing is read or the engine keeps nothing.
     sums: Option<&'a ContentSums>,
+    keeps_content: bool,
+    /// Where in the common key order its next operation must be.
+    position: usize,
     written: Written,
+    latencies: Vec<Latencies>,
+    finished: bool,
+    gave_out: Option<String>,
     trial: Trial,
 }
 
 /// Why a trial ended early.
 enum Stop {
     Outcome(Outcome),
+    /// The machine gave out.
+    GaveOut(String),
     Interrupted,
 }
 
@@ -68,6 +88,7 @@ impl From<WorkerError> for Stop {
     fn from(error: WorkerError) -> Self {
         match error {
             WorkerError::Interrupted => Self::Interrupted,
+            WorkerError::GaveOut(reason) => Self::GaveOut(reason),
             WorkerError::Unavailable(reason) => Self::Outcome(Outcome::Skipped(reason)),
             other => Self::Outcome(Outcome::Failed(other.to_string())),
         }
@@ -79,45 +100,51 @@ fn lied(reason: impl Into<String>) -> Stop {
 }
 
 impl<'a> RoundContext<'a> {
-    /// Runs the round for the arms with these indices; returns a trial for each, unless the user
-    /// interrupts: then those that had all their slices.
-    pub fn run(&mut self, members: &[usize], place: RoundPlace) -> Vec<Trial> {
-        let Some(first) = members.first().map(|member| &self.group.arms[*member]) else {
-            return Vec::new();
-        };
-        // All arms of a group have one dataset and one order of keys.
-        let dataset = &first.case.dataset;
-        let order_seed = mix(self.plan.seed ^ 0x6b65_7973);
-        let keys = first
-            .case
-            .workload
-            .order()
-            .keys(dataset.count as u32, order_seed);
-        let walk = KeyWalk::new(keys, 0.0);
+    /// Runs the round for the arms with these indices.
+    pub fn run(&mut self, members: &[usize], place: RoundPlace) -> SetResult {
         let mut live: Vec<LiveArm<'_>> = Vec::new();
-        for member in members {
-            live.push(self.start(*member, place, order_seed));
+        if let Some(first) = members.first().map(|member| &self.group.arms[*member]) {
+            // All arms of a group have one dataset and one order of keys.
+            let dataset = &first.case.dataset;
+            let order_seed = mix(self.plan.seed ^ 0x6b65_7973);
+            let keys = first
+                .case
+                .workload
+                .order()
+                .keys(dataset.count as u32, order_seed);
+            let walk = KeyWalk::new(keys, 0.0);
+            for (index, member) in members.iter().enumerate() {
+                let offset = key_offset(index, members.len(), place.round);
+                live.push(self.start(*member, place, order_seed, &walk, offset));
+            }
+            for arm in &mut live {
+                arm.step(|arm| arm.lead_in(&walk, self.first_generation));
+            }
+            self.take_turns(&mut live, &walk, place);
+            for arm in &mut live {
+                let seed = mix(self.plan.seed ^ u64::from(place.round));
+                arm.step(|arm| arm.finish(seed));
+            }
         }
-        for arm in &mut live {
-            arm.step(|arm| arm.lead_in(&walk));
+        let mut result = SetResult {
+            trials: Vec::new(),
+            written: Vec::new(),
+            gave_out: None,
+        };
+        for arm in live {
+            let known = arm.finished.then_some(arm.written);
+            result.written.push((arm.arm.name.clone(), known));
+            result.gave_out = result.gave_out.or(arm.gave_out);
+            result.trials.extend(ended(arm.trial, arm.finished));
         }
-        self.take_turns(&mut live, &walk, place);
-        for arm in &mut live {
-            let seed = mix(self.plan.seed ^ u64::from(place.round));
-            arm.step(|arm| arm.finish(seed));
-        }
-        let slices = self.group.slices as usize;
-        live.into_iter()
-            .map(|arm| arm.trial)
-            .filter(|trial| trial.outcome != Outcome::Valid || trial.samples.len() == slices)
-            .collect()
+        result
     }
 
     fn take_turns(&mut self, live: &mut [LiveArm<'_>], walk: &KeyWalk, place: RoundPlace) {
-        // Every slice of the run writes a generation of its own.
-        let slices = u64::from(self.group.slices);
-        let first = self.first_generation + u64::from(place.round) * slices;
+        // The first generation is the lead-in's.
+        let first = self.first_generation + 1;
         let order_seed = mix(self.plan.seed ^ (u64::from(place.set) << 40));
+        let slice_ns = self.group.slice_ns;
         for turn in 0..self.group.slices {
             let order = turn_order(live.len(), order_seed, place.round, turn);
             for (position, index) in order.into_iter().enumerate() {
@@ -131,26 +158,38 @@ impl<'a> RoundContext<'a> {
                     });
                 }
                 let generation = first + u64::from(turn);
-                arm.step(|arm| arm.slice(walk, generation, (turn, position as u32)));
+                arm.step(|arm| arm.slice(walk, generation, (turn, position as u32), slice_ns));
             }
         }
     }
 
-    fn start(&self, member: usize, place: RoundPlace, order_seed: u64) -> LiveArm<'a> {
+    fn start(
+        &self,
+        member: usize,
+        place: RoundPlace,
+        order_seed: u64,
+        walk: &KeyWalk,
+        offset: f64,
+    ) -> LiveArm<'a> {
         let group = self.group;
         let arm = &group.arms[member];
         let mut live = LiveArm {
             arm,
             process: None,
             sums: None,
+            keeps_content: self.stores.keeps_content(arm),
+            position: walk.start(offset),
             written: Written::default(),
+            latencies: Vec::new(),
+            finished: false,
+            gave_out: None,
             trial: trial_without_samples(&arm.name, place.round, place.set, Outcome::Valid),
         };
         let preparation = Preparation {
             protocol_version: PROTOCOL_VERSION,
             case: arm.case.clone(),
             store: self.stores.path(group, arm),
-            key_offset: key_offset(member, group.arms.len(), place.round),
+            key_offset: offset,
             order_seed,
             slice_ns: group.slice_ns,
             slice_lead_in_ns: SLICE_LEAD_IN_NS,
@@ -160,7 +199,7 @@ impl<'a> RoundContext<'a> {
             Ok(process) => live.process = Some(process),
             Err(error) => live.trial.outcome = Outcome::Failed(error.to_string()),
         }
-        if self.stores.keeps_content(arm) && !arm.case.workload.writes() {
+        if live.keeps_content && !arm.case.workload.writes() {
             live.sums = Some(self.stores.sums(&arm.case.dataset));
         }
         live.step(|live| live.prepare(preparation));
@@ -177,6 +216,11 @@ impl LiveArm<'_> {
         match step(self) {
             Ok(()) => {}
             Err(Stop::Interrupted) => self.process = None,
+            Err(Stop::GaveOut(reason)) => {
+                self.trial.outcome = Outcome::Failed(reason.clone());
+                self.gave_out = Some(reason);
+                self.process = None;
+            }
             Err(Stop::Outcome(outcome)) => {
                 self.trial.outcome = outcome;
                 self.process = None;
@@ -204,13 +248,25 @@ impl LiveArm<'_> {
         }
     }
 
-    fn lead_in(&mut self, walk: &KeyWalk) -> Result<(), Stop> {
-        match self.ask(&Request::LeadIn)? {
-            Response::LedIn(span) if span.operations == walk.len() as u64 => {
-                self.check_sum(walk, &span)
+    fn lead_in(&mut self, walk: &KeyWalk, generation: u64) -> Result<(), Stop> {
+        let Response::LedIn { read, written } = self.ask(&Request::LeadIn { generation })? else {
+            return Err(lied("the worker did not answer a lead-in with a lead-in"));
+        };
+        if read.operations != walk.len() as u64 {
+            return Err(lied("the lead-in did not pass over all keys"));
+        }
+        self.follow(walk, &read)?;
+        self.check_sum(walk, &read)?;
+        match (written, &self.arm.case.workload) {
+            (None, Workload::Read { .. }) => Ok(()),
+            (Some(span), Workload::Overwrite { operations, .. })
+                if (*operations..=2 * *operations + 1).contains(&span.operations) =>
+            {
+                self.follow(walk, &span)?;
+                self.written.note(walk, &span, generation);
+                Ok(())
             }
-            Response::LedIn(_) => Err(lied("the lead-in did not pass over all keys")),
-            other => Err(unexpected(&other)),
+            _ => Err(lied("the lead-in did not write what it should")),
         }
     }
 
@@ -219,22 +275,31 @@ impl LiveArm<'_> {
         walk: &KeyWalk,
         generation: u64,
         (turn, place): (u32, u32),
+        slice_ns: u64,
     ) -> Result<(), Stop> {
+        let asked = Instant::now();
         let Response::Sliced {
             lead_in,
             timed,
-            content_bytes,
             elapsed_ns,
+            latencies,
             resources,
         } = self.ask(&Request::Slice { generation })?
         else {
             return Err(lied("the worker did not answer a slice with a slice"));
         };
-        let settle_ns = match self.arm.case.workload {
+        let waited_ns = asked.elapsed().as_nanos() as u64;
+        check_time(&lead_in, &timed, elapsed_ns, waited_ns)?;
+        self.follow(walk, &lead_in)?;
+        self.follow(walk, &timed)?;
+        let (content_bytes, settle_ns) = match self.arm.case.workload {
             Workload::Read { .. } => {
+                if elapsed_ns < slice_ns {
+                    return Err(lied("the time of the slice is shorter than it was to be"));
+                }
                 self.check_sum(walk, &lead_in)?;
                 self.check_sum(walk, &timed)?;
-                None
+                (self.sums.map_or(0, |sums| sums.bytes(walk, &timed)), None)
             }
             Workload::Overwrite { operations, .. } => {
                 if timed.operations != operations {
@@ -242,13 +307,13 @@ impl LiveArm<'_> {
                 }
                 self.written.note(walk, &lead_in, generation);
                 self.written.note(walk, &timed, generation);
-                Some(self.settle()?)
+                let dataset = &self.arm.case.dataset;
+                let keys = walk.span(timed.position, timed.operations);
+                let bytes = keys.map(|key| dataset.value_bytes(key) as u64).sum();
+                (bytes, Some(self.settle()?))
             }
         };
-        if timed.operations == 0 || elapsed_ns == 0 {
-            return Err(lied("the worker timed nothing"));
-        }
-        self.trial.samples.push(Sample {
+        let sample = Sample {
             turn,
             place,
             operations: timed.operations,
@@ -257,8 +322,22 @@ impl LiveArm<'_> {
             settle_ns,
             device_read_bytes: resources.get("device_read_bytes").copied(),
             major_faults: resources.get("major_faults").copied(),
-        });
+        };
+        // What does not count leaves no trace in the percentiles either.
+        if sample.is_in(self.arm.case.cache) {
+            self.latencies.push(latencies);
+        }
+        self.trial.samples.push(sample);
         self.add_used(resources);
+        Ok(())
+    }
+
+    /// Goes on in the walk of the keys by a span, which must begin where the last has ended.
+    fn follow(&mut self, walk: &KeyWalk, span: &Span) -> Result<(), Stop> {
+        if span.position != self.position {
+            return Err(lied("the worker has visited other keys than it was to"));
+        }
+        self.position = (self.position + span.operations as usize) % walk.len();
         Ok(())
     }
 
@@ -270,22 +349,21 @@ impl LiveArm<'_> {
     }
 
     fn finish(&mut self, seed: u64) -> Result<(), Stop> {
-        let keeps_content = self.sums.is_some() || self.arm.case.workload.writes();
         let verification = Verification::choose(&self.arm.case.dataset, &self.written, seed);
-        let verify = if keeps_content && self.arm.case.engine != "null" {
+        let verify = if self.keeps_content {
             verification.keys.clone()
         } else {
             Vec::new()
         };
         let checked = !verify.is_empty();
-        let Response::Finished { digests, latencies } = self.ask(&Request::Finish { verify })?
-        else {
+        let Response::Finished { digests } = self.ask(&Request::Finish { verify })? else {
             return Err(lied("the worker did not finish"));
         };
         if checked {
             verification.check(&digests).map_err(lied)?;
         }
-        self.trial.latencies = latencies;
+        self.trial.latencies = Latencies::merged(&self.latencies);
+        self.finished = true;
         self.check_cache_state()
     }
 
@@ -320,13 +398,43 @@ impl LiveArm<'_> {
 
     fn check_sum(&self, walk: &KeyWalk, span: &Span) -> Result<(), Stop> {
         match self.sums {
-            Some(sums) if sums.of(walk, span) != span.consumed => Err(lied(format!(
+            Some(sums) if sums.sum(walk, span) != span.consumed => Err(lied(format!(
                 "wrong content: the sum over {} blobs is not what was stored",
                 span.operations
             ))),
             _ => Ok(()),
         }
     }
+}
+
+/// Whether what a worker says of time and number can be true, judged by how long its answer took.
+fn check_time(lead_in: &Span, timed: &Span, elapsed_ns: u64, waited_ns: u64) -> Result<(), Stop> {
+    // No operation takes less than a nanosecond.
+    if timed.operations.saturating_add(lead_in.operations) > waited_ns {
+        return Err(lied(
+            "the worker claims more operations than there was time for",
+        ));
+    }
+    if timed.operations == 0 || elapsed_ns == 0 {
+        return Err(lied("the worker timed nothing"));
+    }
+    if elapsed_ns > waited_ns {
+        return Err(lied("the worker's time is longer than its answer took"));
+    }
+    Ok(())
+}
+
+/// The trial as it is kept: one that the user has interrupted was not verified, and does not
+/// count; one that has nothing to show is not kept.
+fn ended(mut trial: Trial, finished: bool) -> Option<Trial> {
+    if trial.outcome == Outcome::Valid && !finished {
+        if trial.samples.is_empty() {
+            return None;
+        }
+        let reason = "interrupted before it was verified";
+        trial.outcome = Outcome::Invalid(reason.to_owned());
+    }
+    Some(trial)
 }
 
 fn unexpected(response: &Response) -> Stop {

@@ -59,6 +59,9 @@ pub enum WorkerError {
     /// It reported a failure of its own.
     #[error("{0}")]
     Failed(String),
+    /// It reported that the machine gave out: disk full, I/O error.
+    #[error("{0}")]
+    GaveOut(String),
     /// It reported that the machine lacks something.
     #[error("{0}")]
     Unavailable(String),
@@ -120,7 +123,11 @@ impl WorkerProcess {
         self.send(request)?;
         let line = self.receive()?;
         match serde_json::from_str(&line) {
-            Ok(Response::Failed { reason }) => Err(WorkerError::Failed(reason)),
+            Ok(Response::Failed {
+                reason,
+                environment: true,
+            }) => Err(WorkerError::GaveOut(reason)),
+            Ok(Response::Failed { reason, .. }) => Err(WorkerError::Failed(reason)),
             Ok(Response::Unavailable { reason }) => Err(WorkerError::Unavailable(reason)),
             Ok(response) => Ok(response),
             Err(_) => Err(WorkerError::Rubbish(beginning(&line))),
@@ -161,6 +168,10 @@ impl WorkerProcess {
 
     /// What there is to say about a worker that has gone.
     fn ended(&mut self) -> WorkerError {
+        // A signal to the whole group of processes may have reached the worker first.
+        if interruption::requested() {
+            return WorkerError::Interrupted;
+        }
         // It may have closed its output and still be there.
         let _ = self.child.kill();
         let status = self

@@ -59,15 +59,6 @@ pub struct RatioEstimate {
     pub variance_within_rounds: Option<f64>,
 }
 
-impl RatioEstimate {
-    /// The farther end of the interval from the ratio, in units of the ratio: the 0.06 of "1.68
-    /// +-0.06". `None` for a single round.
-    pub fn margin(&self) -> Option<f64> {
-        self.interval
-            .map(|interval| (interval.high - self.ratio).max(self.ratio - interval.low))
-    }
-}
-
 /// Why two arms cannot be compared. A slice that cannot be true is not left out quietly: something is
 /// wrong with its whole trial. Trials known to be invalid are for the caller to keep out.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
@@ -229,11 +220,6 @@ mod tests {
         assert!(close(estimate.ratio_of_totals, 2212.0 / 53.0));
         assert!(close(estimate.round_values[0], 2.0f64.ln()));
         assert!(close(estimate.round_values[1], 8.0f64.ln()));
-        assert!(
-            estimate
-                .margin()
-                .is_some_and(|margin| close(margin, interval.high - 4.0))
-        );
     }
 
     #[test]
@@ -259,7 +245,7 @@ mod tests {
     fn one_round_gives_an_estimate_without_an_interval() {
         let estimate = compare(&rounds(&[&[(3.0, 2.0)], &[]]), 0.95).expect("an estimate");
         assert!(close(estimate.ratio, 1.5));
-        assert_eq!((estimate.interval, estimate.margin()), (None, None));
+        assert_eq!(estimate.interval, None);
         assert_eq!(estimate.rounds, 1, "a round without slices does not count");
         assert_eq!(noise_floor(&estimate), None);
     }

@@ -18,18 +18,9 @@ pub struct Interval {
 
 impl Interval {
     /// Whether `value` lies inside or on an end.
-    pub fn contains(&self, value: f64) -> bool {
+    #[cfg(test)]
+    pub(super) fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
-    }
-
-    /// `high - low`.
-    pub fn width(&self) -> f64 {
-        self.high - self.low
-    }
-
-    /// Whether the two have a number in common; ends that touch do.
-    pub fn overlaps(&self, other: &Interval) -> bool {
-        self.low <= other.high && other.low <= self.high
     }
 
     /// Whether every number of this interval is in `outer` too.
@@ -178,25 +169,22 @@ mod tests {
     }
 
     #[test]
-    fn intervals_meet_and_contain() {
+    fn intervals_contain() {
         let interval = Interval {
             low: 1.0,
             high: 2.0,
         };
-        let touching = Interval {
+        let above = Interval {
             low: 2.0,
             high: 3.0,
         };
-        let apart = Interval {
+        let within = Interval {
             low: 2.5,
             high: 3.0,
         };
         assert!(interval.contains(1.0) && interval.contains(2.0) && !interval.contains(2.1));
         assert!(!interval.contains(f64::NAN));
-        assert!(interval.overlaps(&touching) && touching.overlaps(&interval));
-        assert!(!interval.overlaps(&apart));
-        assert!(apart.lies_within(&touching) && !touching.lies_within(&apart));
-        assert_eq!(interval.width(), 1.0);
+        assert!(within.lies_within(&above) && !above.lies_within(&within));
         assert!((interval.relative_half_width() - (2.0f64.sqrt() - 1.0)).abs() < 1e-12);
     }
 

@@ -2,8 +2,8 @@
 //!
 //! What is done with the files is left to the other modules.
 
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::engine::EngineError;
@@ -25,6 +25,14 @@ impl Layout {
             Self::Flat => "flat",
             Self::Tree => "tree",
         }
+    }
+
+    /// The path of a blob's file, relative to the root directory.
+    #[must_use]
+    pub fn relative_path(self, key: u64) -> PathBuf {
+        let mut name = Vec::new();
+        push_name(&mut name, self, key);
+        PathBuf::from(OsString::from_vec(name))
     }
 }
 
@@ -66,16 +74,7 @@ impl BlobPath {
     /// Makes it the path of a blob.
     pub(super) fn set(&mut self, key: u64) {
         self.bytes.truncate(self.root_bytes);
-        match self.layout {
-            Layout::Flat => push_number(&mut self.bytes, key, FLAT_DIGITS),
-            Layout::Tree => {
-                push_number(&mut self.bytes, key / 10_000, TREE_DIGITS);
-                self.bytes.push(b'/');
-                push_number(&mut self.bytes, key / 100 % 100, TREE_DIGITS);
-                self.bytes.push(b'/');
-                push_number(&mut self.bytes, key % 100, TREE_DIGITS);
-            }
-        }
+        push_name(&mut self.bytes, self.layout, key);
         self.bytes.push(0);
     }
 
@@ -120,6 +119,20 @@ impl BlobPath {
     }
 }
 
+/// Appends the path of a blob, relative to the root.
+fn push_name(bytes: &mut Vec<u8>, layout: Layout, key: u64) {
+    match layout {
+        Layout::Flat => push_number(bytes, key, FLAT_DIGITS),
+        Layout::Tree => {
+            push_number(bytes, key / 10_000, TREE_DIGITS);
+            bytes.push(b'/');
+            push_number(bytes, key / 100 % 100, TREE_DIGITS);
+            bytes.push(b'/');
+            push_number(bytes, key % 100, TREE_DIGITS);
+        }
+    }
+}
+
 /// Appends a number with leading zeros (`%0*d`).
 fn push_number(bytes: &mut Vec<u8>, mut number: u64, least_digits: usize) {
     const MOST_DIGITS: usize = 20;
@@ -155,6 +168,7 @@ mod tests {
         let full = path.full().to_str().expect("ASCII").to_owned();
         let relative = path.relative().to_str().expect("ASCII").to_owned();
         assert_eq!(full, format!("/some/place/{relative}"));
+        assert_eq!(layout.relative_path(key), Path::new(&relative));
         relative
     }
 

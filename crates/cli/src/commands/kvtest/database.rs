@@ -16,6 +16,7 @@ use sqlitmus_engines::sqlite::{Connection, Library, LibraryChoice, OpenMode, Sql
 
 use super::failures;
 use crate::failure::Failure;
+use crate::machine::path_suffix::with_suffix;
 
 /// First bytes of every SQLite database ("Database File Format", section 1.3).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -178,9 +179,7 @@ pub(super) fn library() -> Result<&'static Library, Failure> {
 
 /// Whether a write-ahead log with something in it lies beside the database.
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    Path::new(&log)
+    with_suffix(path, "-wal")
         .metadata()
         .is_ok_and(|metadata| metadata.len() > 0)
 }

@@ -14,10 +14,9 @@ use sqlitmus_engines::sqlite::{Connection, SqliteError};
 use sqlitmus_engines::{Engine, EngineError, Session, Writer};
 
 use super::database::Database;
-use super::file_names::{file_name, inner_folder};
-use super::options::Grammar;
 use super::progress::Progress;
 use super::target::Found;
+use super::words::Grammar;
 use super::{failures, target};
 use crate::failure::Failure;
 use crate::interruption;
@@ -68,11 +67,13 @@ pub(super) fn run(words: &[OsString], output: &mut dyn Write) -> anyhow::Result<
     }
     exported?;
     // kvtest writes every name over the one before; this is what stands there in the end.
-    let last = survey.highest.map(|key| file_name(layout, key));
+    let last = survey
+        .highest
+        .map(|key| layout.relative_path(key.unsigned_abs()));
     writeln!(
         output,
         "{}",
-        last.map_or(String::new(), |name| format!("\r{name}   "))
+        last.map_or(String::new(), |name| format!("\r{}   ", name.display()))
     )?;
     Ok(())
 }
@@ -218,14 +219,12 @@ impl Export {
         }
         if self.layout == Layout::Tree {
             self.keys.dedup_by_key(|key| *key / 100);
-            for inner in self
-                .keys
-                .iter()
-                .map(|key| self.root.join(inner_folder(*key)))
-            {
+            for key in &self.keys {
+                let file = self.layout.relative_path(key.unsigned_abs());
                 // Only empty folders can be removed so; the outer one is with the last inner one.
-                let _ = fs::remove_dir(&inner);
-                let _ = inner.parent().map(fs::remove_dir);
+                for folder in file.ancestors().skip(1).take(2) {
+                    let _ = fs::remove_dir(self.root.join(folder));
+                }
             }
         }
         if found == Found::Nothing {

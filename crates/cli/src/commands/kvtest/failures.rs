@@ -9,8 +9,7 @@ use rusqlite::ffi;
 use sqlitmus_engines::EngineError;
 use sqlitmus_engines::sqlite::SqliteError;
 
-use crate::failure::{ExitCode, Failure};
-use crate::machine::place::PlaceError;
+use crate::failure::{ExitCode, Failure, with_causes};
 
 /// SQLite refused to do something with a database.
 pub(super) fn sqlite(path: &Path, error: &SqliteError) -> Failure {
@@ -80,7 +79,7 @@ pub(super) fn engine(path: &Path, error: &EngineError) -> Failure {
             let doing = format!("cannot {doing} {}", path.display());
             file(doing, source, format!("see: ls -ld {shown}; df -h {shown}"))
         }
-        _ => Failure::bad_input(error.to_string(), format!("see: ls -l {shown}")),
+        _ => Failure::bad_input(with_causes(error), format!("see: ls -l {shown}")),
     }
 }
 
@@ -100,19 +99,6 @@ pub(super) fn file(doing: impl Display, source: &io::Error, hint: impl Into<Stri
         code,
         message: format!("{doing}: {source}"),
         hint: hint.into(),
-    }
-}
-
-/// A directory cannot be written to, or has too little space.
-pub(super) fn place(error: &PlaceError) -> Failure {
-    let code = match error {
-        PlaceError::Io { .. } => ExitCode::Environment,
-        _ => ExitCode::BadInput,
-    };
-    Failure {
-        code,
-        message: error.to_string(),
-        hint: error.hint(),
     }
 }
 

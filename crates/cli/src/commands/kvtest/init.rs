@@ -17,8 +17,8 @@ use sqlitmus_engines::sqlite::Sqlite;
 use sqlitmus_engines::{Content, Engine, EngineError};
 
 use super::database_size::database_bytes;
-use super::options::{Grammar, Words};
 use super::progress::Progress;
+use super::words::{Grammar, Words};
 use super::{failures, target};
 use crate::failure::Failure;
 use crate::interruption;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sqlitmus_core::names::nearest;
 
 use super::key_sequence::Order;
-use super::options::{Grammar, Words};
+use super::words::{Grammar, Words};
 use crate::failure::Failure;
 
 /// kvtest's default for `--cache-size`, in pages.

@@ -8,7 +8,7 @@ use sqlitmus_engines::sqlite::{Connection, SqliteError};
 
 use super::database::Database;
 use super::failures;
-use super::options::Grammar;
+use super::words::Grammar;
 
 const GRAMMAR: Grammar = Grammar {
     verb: "stat",

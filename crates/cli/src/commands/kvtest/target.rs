@@ -1,17 +1,15 @@
 //! What `init` and `export` may create, and where: nothing that exists is overwritten, what is
 //! made gets its name when it is complete, and what could not be completed is removed.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-
 use super::failures;
 use crate::failure::Failure;
+use crate::machine::free_name::rename_to_free_name;
 use crate::machine::ownership::DATABASE_COMPANIONS;
+use crate::machine::path_suffix::with_suffix;
 use crate::machine::place::Place;
 
 /// What is at the path of a target.
@@ -111,7 +109,7 @@ fn unseen(path: &Path, error: &io::Error) -> Failure {
 pub(super) fn require_space(directory: &Path, bytes: u64, inodes: u64) -> Result<(), Failure> {
     Place::inspect(directory)
         .and_then(|place| place.require_space(bytes, inodes))
-        .map_err(|error| failures::place(&error))
+        .map_err(Failure::from)
 }
 
 /// A name beside a path, that nothing has, for what is still being made. It ends in the number of
@@ -132,15 +130,13 @@ pub(super) fn unfinished_name(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn beside(path: &Path, suffix: &str) -> Result<PathBuf, Failure> {
-    let name = path.file_name().ok_or_else(|| {
-        Failure::bad_input(
+    if path.file_name().is_none() {
+        return Err(Failure::bad_input(
             format!("{} names nothing that could be made", path.display()),
             "name a file or directory that does not exist yet",
-        )
-    })?;
-    let mut name = OsString::from(name);
-    name.push(suffix);
-    Ok(path.with_file_name(name))
+        ));
+    }
+    Ok(with_suffix(path, suffix))
 }
 
 /// Gives what is complete its own name, which must still be as it was found.
@@ -163,15 +159,4 @@ pub(super) fn publish(unfinished: &Path, path: &Path, found: Found) -> Result<()
     // Some filesystems cannot flush a directory; the name is there all the same.
     let _ = File::open(parent(path)).and_then(|directory| directory.sync_all());
     Ok(())
-}
-
-fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Filesystems that do not know the flag, such as NFS.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to.symlink_metadata() {
-            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(_) => fs::rename(from, to),
-        },
-        done => Ok(done?),
-    }
 }

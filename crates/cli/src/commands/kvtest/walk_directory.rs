@@ -11,7 +11,6 @@ use sqlitmus_engines::files::{Files, Layout, layout_of};
 use sqlitmus_engines::{Engine, EngineError, Session};
 
 use super::failures;
-use super::file_names::file_name;
 use super::key_sequence::KeySequence;
 use super::random_bytes::RandomBytes;
 use super::run_options::{KVTEST_HIGHEST_IN_DIRECTORY, RunOptions};
@@ -65,7 +64,7 @@ impl BlobDirectory {
         let as_kvtest = options.as_kvtest.then_some(KVTEST_HIGHEST_IN_DIRECTORY);
         let given = options.highest.or(as_kvtest);
         let has_blob = |key: i64| {
-            let metadata = path.join(file_name(layout, key)).metadata();
+            let metadata = path.join(relative_path(layout, key)).metadata();
             metadata.is_ok_and(|found| found.is_file() && found.len() > 0)
         };
         // One look at one file, where that is enough: a listing of everything would warm caches.
@@ -155,7 +154,7 @@ impl BlobDirectory {
         writer.begin().map_err(failed)?;
         let start = Instant::now();
         let tally = walk(&mut keys, options.count, |key| {
-            let path = self.path.join(file_name(self.layout, key));
+            let path = self.path.join(relative_path(self.layout, key));
             let bytes = file_bytes(&path)?;
             if bytes == 0 {
                 return Ok(0);
@@ -177,6 +176,11 @@ impl BlobDirectory {
         let elapsed = start.elapsed();
         Ok(DirectoryWalk { tally, elapsed })
     }
+}
+
+/// Where the blob of a key is below the directory. Keys of a walk are not negative.
+fn relative_path(layout: Layout, key: i64) -> PathBuf {
+    layout.relative_path(key.unsigned_abs())
 }
 
 /// All keys, in ascending order; files with other names are none.

@@ -1,0 +1,212 @@
+//! Measurements: all samples of a run by arm, and what can be asked of them: values of rounds,
+//! ratios of two arms, noise floors, and why an arm has no figures. What follows from the answers is
+//! for [`crate::analysis`], [`crate::claims`] and [`crate::conclusion`] to say.
+
+use std::collections::BTreeMap;
+
+use crate::case::CacheState;
+use crate::plan::Group;
+use crate::run::{Outcome, Run, Sample, Trial};
+use crate::statistics::{
+    DEFAULT_CONFIDENCE, PairedRound, RatioEstimate, compare, median, noise_floor, unpaired,
+};
+
+/// Which part of a sample's time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// To the last acknowledgement.
+    Acknowledged,
+    /// Including settling: checkpoint and writing back.
+    Settled,
+}
+
+/// Whether an arm has figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArmStatus {
+    /// It has.
+    Measured,
+    /// Every trial failed or was invalid; the last reason.
+    Failed(String),
+    /// The machine lacks what it needs.
+    Skipped(String),
+    /// The run ended before its turn came.
+    NotReached,
+}
+
+/// The samples of a run, ordered so that arms can be compared.
+pub struct Measurements<'a> {
+    run: &'a Run,
+    /// Trials by arm.
+    trials: BTreeMap<&'a str, Vec<&'a Trial>>,
+}
+
+impl<'a> Measurements<'a> {
+    /// Orders the trials of a run.
+    #[must_use]
+    pub fn new(run: &'a Run) -> Self {
+        let mut trials: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+        for trial in &run.trials {
+            trials.entry(&trial.arm).or_default().push(trial);
+        }
+        Self { run, trials }
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &'a Run {
+        self.run
+    }
+
+    /// What the report calls an arm.
+    #[must_use]
+    pub fn label(&self, arm: &'a str) -> &'a str {
+        let found = self.run.plan.arm(arm);
+        found.map_or(arm, |(_, found)| found.label.as_str())
+    }
+
+    pub(crate) fn valid(&self, arm: &str) -> impl Iterator<Item = &'a Trial> {
+        let trials = self.trials.get(arm).cloned().unwrap_or_default();
+        let refuted = self.refutation(arm).is_some();
+        trials.into_iter().filter(move |trial| {
+            !refuted && trial.outcome == Outcome::Valid && !trial.samples.is_empty()
+        })
+    }
+
+    /// What verification found wrong with everything an arm has stored.
+    fn refutation(&self, arm: &str) -> Option<&'a str> {
+        let mut trials = self.trials.get(arm)?.iter();
+        trials.find_map(|trial| match &trial.outcome {
+            Outcome::Refuted(reason) => Some(reason.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The slices of a trial that were in the cache state that the arm is labelled with.
+    pub(crate) fn counted(&self, trial: &'a Trial) -> impl Iterator<Item = &'a Sample> {
+        let arm = self.run.plan.arm(&trial.arm);
+        let cache = arm.map_or(CacheState::Warm, |(_, arm)| arm.case.cache);
+        trial
+            .samples
+            .iter()
+            .filter(move |sample| sample.is_in(cache))
+    }
+
+    /// Whether an arm has figures, and why not.
+    #[must_use]
+    pub fn status(&self, arm: &str) -> ArmStatus {
+        if let Some(reason) = self.refutation(arm) {
+            return ArmStatus::Failed(reason.to_owned());
+        }
+        if self.valid(arm).next().is_some() {
+            return ArmStatus::Measured;
+        }
+        let last = self.trials.get(arm).and_then(|trials| trials.last());
+        match last.map(|trial| &trial.outcome) {
+            None => ArmStatus::NotReached,
+            Some(Outcome::Skipped(reason)) => ArmStatus::Skipped(reason.clone()),
+            Some(Outcome::Failed(reason) | Outcome::Invalid(reason) | Outcome::Refuted(reason)) => {
+                ArmStatus::Failed(reason.clone())
+            }
+            Some(Outcome::Valid) => ArmStatus::Failed("no slices".to_owned()),
+        }
+    }
+
+    /// Nanoseconds of one operation in each round, median over the round's slices.
+    #[must_use]
+    pub fn round_values(&self, arm: &str, cost: Cost) -> Vec<f64> {
+        let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for trial in self.valid(arm) {
+            let values = self.counted(trial).map(|sample| cost.of(sample));
+            rounds.entry(trial.round).or_default().extend(values);
+        }
+        rounds
+            .into_values()
+            .filter_map(|values| median(&values))
+            .collect()
+    }
+
+    /// Cost of `reference` divided by cost of `arm`: paired by turn where both were measured in
+    /// turns, else from the values of their rounds.
+    #[must_use]
+    pub fn ratio(&self, reference: &str, arm: &str, cost: Cost) -> Option<RatioEstimate> {
+        let paired = self.paired_rounds(reference, arm, cost);
+        if paired.is_empty() {
+            let reference = self.round_values(reference, cost);
+            return unpaired(
+                &reference,
+                &self.round_values(arm, cost),
+                DEFAULT_CONFIDENCE,
+            )
+            .ok();
+        }
+        compare(&paired, DEFAULT_CONFIDENCE).ok()
+    }
+
+    fn paired_rounds(&self, reference: &str, arm: &str, cost: Cost) -> Vec<PairedRound> {
+        let mut arms: BTreeMap<(u32, u32), &Trial> = BTreeMap::new();
+        for trial in self.valid(arm) {
+            arms.insert((trial.round, trial.set), trial);
+        }
+        let mut rounds: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        // In the order of the rounds: pairs of slices that had the same turn of the same set.
+        for reference in self.valid(reference) {
+            let Some(arm) = arms.get(&(reference.round, reference.set)) else {
+                continue;
+            };
+            let of_arm: BTreeMap<u32, f64> = self
+                .counted(arm)
+                .map(|sample| (sample.turn, cost.of(sample)))
+                .collect();
+            let slices = rounds.entry(reference.round).or_default();
+            for sample in self.counted(reference) {
+                if let Some(arm) = of_arm.get(&sample.turn) {
+                    slices.push((cost.of(sample), *arm));
+                }
+            }
+        }
+        rounds
+            .into_values()
+            .filter(|slices| !slices.is_empty())
+            .map(|slices| PairedRound { slices })
+            .collect()
+    }
+
+    /// Space that `reference` takes divided by the space that `arm` takes, in allocated bytes.
+    #[must_use]
+    pub fn space_ratio(&self, reference: &str, arm: &str) -> Option<f64> {
+        let footprints = &self.run.footprints;
+        let reference = footprints.get(reference)?.allocated_bytes;
+        let arm = footprints.get(arm)?.allocated_bytes;
+        (arm > 0).then(|| reference as f64 / arm as f64)
+    }
+
+    /// All trials of an arm, whether they count or not.
+    pub(crate) fn trials(&self, arm: &str) -> impl Iterator<Item = &'a Trial> {
+        self.trials
+            .get(arm)
+            .cloned()
+            .unwrap_or_default()
+            .into_iter()
+    }
+
+    /// Noise floor of the group an arm is in, as a share; see [`GroupAnalysis::noise_floor`].
+    #[must_use]
+    pub fn noise_floor_of(&self, arm: &str, cost: Cost) -> Option<f64> {
+        let (group, _) = self.run.plan.arm(arm)?;
+        self.noise_floor(group, cost)
+    }
+
+    pub(crate) fn noise_floor(&self, group: &Group, cost: Cost) -> Option<f64> {
+        let twin = self.ratio(&group.baseline, &group.twin(), cost)?;
+        noise_floor(&twin)
+    }
+}
+
+impl Cost {
+    fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Self::Acknowledged => sample.operation_ns(),
+            Self::Settled => sample.settled_operation_ns(),
+        }
+    }
+}
