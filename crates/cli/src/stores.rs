@@ -551,14 +551,13 @@ fn footprint(path: &Path, case: &Case) -> Result<Option<Footprint>, StoreError> 
     let Some(engine) = engine(case).filter(|_| is_persistent(case)) else {
         return Ok(None);
     };
-    let found = sqlitmus_engines::footprint::Footprint::of(path, &engine.companions(path))?;
-    Ok(Some(Footprint {
-        content_bytes: case.dataset.total_bytes(),
-        apparent_bytes: found.apparent_bytes,
-        allocated_bytes: found.total_allocated_bytes(),
-        files: found.files,
-        directories: found.directories,
-    }))
+    let companions = engine.companions(path);
+    let content_bytes = case.dataset.total_bytes();
+    Ok(Some(sqlitmus_engines::footprint::measure(
+        path,
+        &companions,
+        content_bytes,
+    )?))
 }
 
 fn sync(directory: &Path) -> Result<(), StoreError> {

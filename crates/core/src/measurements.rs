@@ -148,20 +148,10 @@ impl<'a> Measurements<'a> {
             arms.insert((trial.round, trial.set), trial);
         }
         let mut rounds: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-        // In the order of the rounds: pairs of slices that had the same turn of the same set.
         for reference in self.valid(reference) {
-            let Some(arm) = arms.get(&(reference.round, reference.set)) else {
-                continue;
-            };
-            let of_arm: BTreeMap<u32, f64> = self
-                .counted(arm)
-                .map(|sample| (sample.turn, cost.of(sample)))
-                .collect();
-            let slices = rounds.entry(reference.round).or_default();
-            for sample in self.counted(reference) {
-                if let Some(arm) = of_arm.get(&sample.turn) {
-                    slices.push((cost.of(sample), *arm));
-                }
+            if let Some(arm) = arms.get(&(reference.round, reference.set)) {
+                let slices = rounds.entry(reference.round).or_default();
+                slices.extend(self.pairs(reference, arm, cost));
             }
         }
         rounds
@@ -169,6 +159,28 @@ impl<'a> Measurements<'a> {
             .filter(|slices| !slices.is_empty())
             .map(|slices| PairedRound { slices })
             .collect()
+    }
+
+    /// Costs of slices that had the same turn of the same set. Where the slices that count have no
+    /// turn in common, the medians of both trials are the pair: less of the drift cancels out, but
+    /// the round is not lost.
+    fn pairs(&self, reference: &'a Trial, arm: &'a Trial, cost: Cost) -> Vec<(f64, f64)> {
+        let by_turn = |trial: &'a Trial| -> BTreeMap<u32, f64> {
+            self.counted(trial)
+                .map(|sample| (sample.turn, cost.of(sample)))
+                .collect()
+        };
+        let (reference, arm) = (by_turn(reference), by_turn(arm));
+        let paired: Vec<(f64, f64)> = reference
+            .iter()
+            .filter_map(|(turn, reference)| Some((*reference, *arm.get(turn)?)))
+            .collect();
+        if !paired.is_empty() {
+            return paired;
+        }
+        let middle =
+            |costs: &BTreeMap<u32, f64>| median(&costs.values().copied().collect::<Vec<_>>());
+        middle(&reference).zip(middle(&arm)).into_iter().collect()
     }
 
     /// Space that `reference` takes divided by the space that `arm` takes, in allocated bytes.

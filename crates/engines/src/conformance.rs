@@ -76,17 +76,17 @@ impl Trial<'_> {
 
     fn create(&self, name: &str) -> Box<dyn Store> {
         let created = self.engine.create(&self.path(name), &self.settings);
-        created.unwrap_or_else(|error| panic!("cannot create {name}: {error} ({self})"))
+        created.unwrap_or_else(|error| panic!("cannot create {name}: {error:?} ({self})"))
     }
 
     fn open(&self, name: &str, settings: &Settings) -> Box<dyn Store> {
         let opened = self.engine.open(&self.path(name), settings);
-        opened.unwrap_or_else(|error| panic!("cannot open {name}: {error} ({self})"))
+        opened.unwrap_or_else(|error| panic!("cannot open {name}: {error:?} ({self})"))
     }
 
     fn session(&self, store: &dyn Store) -> Box<dyn Session> {
         let session = store.session();
-        session.unwrap_or_else(|error| panic!("no session: {error} ({self})"))
+        session.unwrap_or_else(|error| panic!("no session: {error:?} ({self})"))
     }
 
     /// Writes a batch and commits it.
@@ -150,7 +150,7 @@ impl Trial<'_> {
     }
 
     fn done<T>(&self, what: &str, outcome: Result<T, EngineError>) -> T {
-        outcome.unwrap_or_else(|error| panic!("{what}: {error} ({self})"))
+        outcome.unwrap_or_else(|error| panic!("{what}: {error:?} ({self})"))
     }
 
     fn bad_settings_are_refused(&self) {

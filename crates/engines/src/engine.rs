@@ -204,7 +204,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// SQLite refused.
-    #[error("SQLite cannot use {}", path.display())]
+    #[error("{}: SQLite refused", path.display())]
     Sqlite {
         /// The database.
         path: PathBuf,
@@ -242,13 +242,17 @@ impl EngineError {
     #[must_use]
     pub fn is_environment(&self) -> bool {
         match self {
-            Self::Io { source, .. } => matches!(
-                source.kind(),
-                io::ErrorKind::StorageFull
-                    | io::ErrorKind::QuotaExceeded
-                    | io::ErrorKind::ReadOnlyFilesystem
-                    | io::ErrorKind::OutOfMemory
-            ),
+            Self::Io { source, .. } => {
+                // The standard library has no kind for an I/O error of the device.
+                source.raw_os_error() == Some(libc::EIO)
+                    || matches!(
+                        source.kind(),
+                        io::ErrorKind::StorageFull
+                            | io::ErrorKind::QuotaExceeded
+                            | io::ErrorKind::ReadOnlyFilesystem
+                            | io::ErrorKind::OutOfMemory
+                    )
+            }
             Self::Sqlite { source, .. } => source.is_environment(),
             _ => false,
         }

@@ -1,17 +1,16 @@
-//! How much disk a store takes: bytes as they appear, blocks as they are allocated, and the
-//! directories' own blocks.
+//! How much disk a store takes: bytes as they appear, and blocks as they are allocated.
 //!
 //! Some file systems allocate blocks only when data is written back: whoever wants the final
 //! figure synchronises the file system first. What a store consists of is left to its engine
 //! ([`Engine::companions`](crate::Engine::companions)).
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use sqlitmus_core::run::Footprint;
 
 use crate::engine::EngineError;
 
@@ -19,72 +18,57 @@ use crate::engine::EngineError;
 /// macOS use this).
 const BLOCK_BYTES: u64 = 512;
 
-/// Disk space of a store.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Footprint {
-    /// Lengths of all files added up, in bytes.
-    pub apparent_bytes: u64,
-    /// Blocks allocated to files, in bytes.
-    pub allocated_bytes: u64,
-    /// Blocks allocated to directories, in bytes; not part of `allocated_bytes`.
-    pub directory_bytes: u64,
-    /// Number of files and of whatever else is not a directory.
-    pub files: u64,
-    /// Number of directories.
-    pub directories: u64,
-}
-
-impl Footprint {
-    /// The footprint of a file or a directory with all that is in it, and of its companions. What
-    /// does not exist takes no space; a file with several names counts once; symbolic links are
-    /// counted, not followed.
-    ///
-    /// # Errors
-    /// Something exists but cannot be looked at.
-    pub fn of(path: &Path, companions: &[PathBuf]) -> Result<Self, EngineError> {
-        let mut footprint = Self::default();
-        let mut seen = HashSet::new();
-        let mut waiting = vec![path.to_owned()];
-        waiting.extend_from_slice(companions);
-        while let Some(path) = waiting.pop() {
-            let metadata = match fs::symlink_metadata(&path) {
-                Ok(metadata) => metadata,
-                // A journal may go away while we look.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(EngineError::io("look at", &path)(error)),
-            };
-            footprint.add(&metadata, &mut seen);
-            if metadata.is_dir() {
-                for entry in fs::read_dir(&path).map_err(EngineError::io("list", &path))? {
-                    waiting.push(entry.map_err(EngineError::io("list", &path))?.path());
-                }
-            }
-        }
-        Ok(footprint)
-    }
-
-    /// All blocks, those of files and of directories, in bytes: what `du` prints.
-    #[must_use]
-    pub fn total_allocated_bytes(&self) -> u64 {
-        self.allocated_bytes + self.directory_bytes
-    }
-
-    fn add(&mut self, metadata: &Metadata, seen: &mut HashSet<(u64, u64)>) {
-        let allocated = metadata.blocks() * BLOCK_BYTES;
+/// The footprint of a file or a directory with all that is in it, and of its companions;
+/// `content_bytes` is how much content the caller has stored there. What does not exist takes no
+/// space; a file with several names counts once; symbolic links are counted, not followed. The
+/// allocated bytes are what `du` prints: blocks of files and of directories.
+///
+/// # Errors
+/// Something exists but cannot be looked at.
+pub fn measure(
+    path: &Path,
+    companions: &[PathBuf],
+    content_bytes: u64,
+) -> Result<Footprint, EngineError> {
+    let mut footprint = Footprint {
+        content_bytes,
+        apparent_bytes: 0,
+        allocated_bytes: 0,
+        files: 0,
+        directories: 0,
+    };
+    let mut seen = HashSet::new();
+    let mut waiting = vec![path.to_owned()];
+    waiting.extend_from_slice(companions);
+    while let Some(path) = waiting.pop() {
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            // A journal may go away while we look.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(EngineError::io("look at", &path)(error)),
+        };
         if metadata.is_dir() {
-            self.directories += 1;
-            self.directory_bytes += allocated;
+            footprint.directories += 1;
+            footprint.allocated_bytes += metadata.blocks() * BLOCK_BYTES;
+            for entry in fs::read_dir(&path).map_err(EngineError::io("list", &path))? {
+                waiting.push(entry.map_err(EngineError::io("list", &path))?.path());
+            }
         } else if metadata.nlink() == 1 || seen.insert((metadata.dev(), metadata.ino())) {
-            self.files += 1;
-            self.apparent_bytes += metadata.len();
-            self.allocated_bytes += allocated;
+            footprint.files += 1;
+            footprint.apparent_bytes += metadata.len();
+            footprint.allocated_bytes += metadata.blocks() * BLOCK_BYTES;
         }
     }
+    Ok(footprint)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn allocated(path: &Path) -> u64 {
+        fs::symlink_metadata(path).expect("there").blocks() * BLOCK_BYTES
+    }
 
     #[test]
     fn counts_files_directories_and_companions() {
@@ -97,22 +81,26 @@ mod tests {
         let companion = place.path().join("store-journal");
         fs::write(&companion, [1; 100]).expect("written");
         let missing = place.path().join("store-wal");
+        // What is not written back yet may have no blocks, and then get them while we look.
+        rustix::fs::sync();
 
-        let footprint = Footprint::of(&store, &[companion, missing]).expect("counted");
+        let companions = [companion.clone(), missing];
+        let footprint = measure(&store, &companions, 10_100).expect("counted");
         let link_bytes = place.path().as_os_str().len() as u64;
+        assert_eq!(footprint.content_bytes, 10_100);
         assert_eq!(footprint.apparent_bytes, 10_100 + link_bytes);
         assert_eq!(footprint.files, 3);
         assert_eq!(footprint.directories, 3);
-        assert_eq!(
-            footprint.total_allocated_bytes(),
-            footprint.allocated_bytes + footprint.directory_bytes
-        );
+        let inside = ["", "00", "00/01", "00/01/one", "loop"].map(|name| store.join(name));
+        let expected = inside.iter().map(|path| allocated(path)).sum::<u64>();
+        assert_eq!(footprint.allocated_bytes, expected + allocated(&companion));
     }
 
     #[test]
     fn what_is_missing_takes_no_space() {
         let place = tempfile::tempdir().expect("a scratch directory");
-        let footprint = Footprint::of(&place.path().join("none"), &[]).expect("counted");
-        assert_eq!(footprint, Footprint::default());
+        let footprint = measure(&place.path().join("none"), &[], 0).expect("counted");
+        assert_eq!(footprint.files + footprint.directories, 0);
+        assert_eq!(footprint.allocated_bytes + footprint.apparent_bytes, 0);
     }
 }

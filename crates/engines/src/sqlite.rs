@@ -16,7 +16,7 @@ mod settings;
 mod statement;
 
 pub use blob::{BlobHandle, BlobId, BlobMode};
-pub use connection::{Checkpoint, CheckpointMode, Connection, ConnectionStatus, OpenMode};
+pub use connection::{Checkpoint, Connection, ConnectionStatus, OpenMode};
 pub use engine::Sqlite;
 pub use error::SqliteError;
 pub use library::{Library, LibraryChoice, LibraryError, ProcessStatus, Status, Threading};

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use sqlitmus_engines::sqlite::{
-    BlobMode, CheckpointMode, Connection, ConnectionStatus, Library, LibraryChoice, LibraryError,
-    OpenMode, ProcessStatus,
+    BlobMode, Connection, ConnectionStatus, Library, LibraryChoice, LibraryError, OpenMode,
+    ProcessStatus,
 };
 
 const LINKED: [LibraryChoice; 2] = [LibraryChoice::Bundled, LibraryChoice::DefaultOptions];
@@ -43,13 +43,11 @@ fn statements_are_reused_and_rows_are_borrowed() {
         let mut connection = create(&choice, directory.path());
         fill(&mut connection, 100);
         assert_eq!(connection.changes(), 1);
-        assert_eq!(connection.last_insert_rowid(), 100);
         let select = connection
             .prepare("SELECT v FROM kv WHERE k=?1")
             .expect("prepares");
         for key in (1..=100u8).rev() {
             let mut statement = connection.statement(select);
-            assert_eq!(statement.columns(), 1);
             statement.bind_i64(1, i64::from(key)).expect("binds");
             let mut row = statement.step().expect("steps").expect("a row");
             let expected = vec![key; 100 * usize::from(key)];
@@ -67,7 +65,9 @@ fn a_dropped_or_forgotten_statement_leaves_nothing_behind() {
     let directory = tempfile::tempdir().expect("scratch");
     let mut connection = create(&LibraryChoice::Bundled, directory.path());
     fill(&mut connection, 2);
-    let echo = connection.prepare("SELECT ?1, ?2").expect("prepares");
+    let echo = connection
+        .prepare("SELECT ?1, ?2, typeof(?1)")
+        .expect("prepares");
     {
         let value = b"short-lived".to_vec();
         let mut statement = connection.statement(echo);
@@ -81,7 +81,7 @@ fn a_dropped_or_forgotten_statement_leaves_nothing_behind() {
     // What the forgotten statement was bound to is gone: the next use sees NULL.
     let mut statement = connection.statement(echo);
     let mut row = statement.step().expect("steps").expect("a row");
-    assert!(row.is_null(0));
+    assert_eq!(row.text(2).expect("reads"), "null");
     assert_eq!(row.blob(0).expect("reads"), b"");
     drop(statement);
 
@@ -101,18 +101,18 @@ fn values_keep_their_types() {
     let directory = tempfile::tempdir().expect("scratch");
     let mut connection = create(&LibraryChoice::Bundled, directory.path());
     let echo = connection
-        .prepare("SELECT ?1, ?2, ?3, typeof(?3), 0.5")
+        .prepare("SELECT ?1, typeof(?2), typeof(?3), 0.5")
         .expect("prepares");
     let mut statement = connection.statement(echo);
     statement.bind_i64(1, i64::MIN).expect("binds");
-    statement.bind_null(2).expect("binds");
+    statement.bind_text(2, "").expect("binds");
     statement.bind_blob(3, &[]).expect("binds");
     let mut row = statement.step().expect("steps").expect("a row");
     assert_eq!(row.i64(0), i64::MIN);
-    assert!(row.is_null(1));
-    assert!(!row.is_null(2), "an empty blob is not NULL");
-    assert_eq!(row.text(3).expect("reads"), "blob");
-    assert!((row.f64(4) - 0.5).abs() < f64::EPSILON);
+    // Empty, but not NULL.
+    assert_eq!(row.text(1).expect("reads"), "text");
+    assert_eq!(row.text(2).expect("reads"), "blob");
+    assert!((row.f64(3) - 0.5).abs() < f64::EPSILON);
     statement.reset().expect("resets");
     assert!(statement.bind_i64(6, 1).is_err(), "there is no parameter 6");
     drop(statement);
@@ -198,10 +198,8 @@ fn pragmas_and_figures_are_read_back() {
 
     fill(&mut connection, 10);
     assert!(!connection.is_in_transaction());
-    let checkpoint = connection
-        .checkpoint(CheckpointMode::Passive)
-        .expect("copies");
-    assert!(checkpoint.is_complete());
+    let checkpoint = connection.checkpoint().expect("copies");
+    assert_eq!(checkpoint.copied_pages, checkpoint.log_pages);
     assert!(checkpoint.log_pages.expect("there is a log") > 0);
     let cache = connection
         .status(ConnectionStatus::CacheUsed)
@@ -252,16 +250,6 @@ fn a_name_that_looks_like_a_uri_is_a_file() {
     let mut connection = Connection::open(library, &path, OpenMode::Create).expect("opens");
     connection.execute("CREATE TABLE t(x)").expect("creates");
     assert!(path.is_file());
-}
-
-#[test]
-fn choices_are_written_as_they_are_read() {
-    for text in ["bundled", "default-options", "system", "./libsqlite3.so"] {
-        let choice: LibraryChoice = text.parse().expect("known");
-        assert_eq!(choice.to_string(), text);
-    }
-    let error = "bundeld".parse::<LibraryChoice>().expect_err("unknown");
-    assert!(error.to_string().contains("default-options"));
 }
 
 #[test]

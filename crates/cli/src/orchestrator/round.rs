@@ -19,6 +19,10 @@ use crate::interruption;
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 use crate::stores::Stores;
 
+/// A trial counts if at least one in so many of its slices was in the state that its case is
+/// labelled with.
+const SLICES_PER_NEEDED_SLICE: usize = 3;
+
 /// Untimed reading before every reading slice: the other arms have emptied the core's caches.
 const SLICE_LEAD_IN_NS: u64 = 1_000_000;
 
@@ -367,13 +371,13 @@ impl LiveArm<'_> {
         self.check_cache_state()
     }
 
-    /// A trial most of whose slices were not in the state that its case is labelled with does not
-    /// count: what it measured would be something else.
+    /// A trial nearly all of whose slices were not in the state that its case is labelled with does
+    /// not count: what it measured would be something else.
     fn check_cache_state(&mut self) -> Result<(), Stop> {
         let cache = self.arm.case.cache;
         let samples = &self.trial.samples;
         let others = samples.iter().filter(|sample| !sample.is_in(cache)).count();
-        if others * 2 <= samples.len() {
+        if others * SLICES_PER_NEEDED_SLICE <= samples.len() * (SLICES_PER_NEEDED_SLICE - 1) {
             return Ok(());
         }
         Err(Stop::Outcome(Outcome::Invalid(format!(

@@ -57,20 +57,6 @@ pub enum OpenMode {
     Create,
 }
 
-/// How much a checkpoint insists (`sqlite3_wal_checkpoint_v2`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum CheckpointMode {
-    /// Copies what no reader or writer stands in the way of.
-    Passive = ffi::SQLITE_CHECKPOINT_PASSIVE,
-    /// Waits for writers and for readers of older states.
-    Full = ffi::SQLITE_CHECKPOINT_FULL,
-    /// Waits, too, until the next writer can start the log anew.
-    Restart = ffi::SQLITE_CHECKPOINT_RESTART,
-    /// Cuts the log to nothing as well.
-    Truncate = ffi::SQLITE_CHECKPOINT_TRUNCATE,
-}
-
 /// What a checkpoint has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -78,14 +64,6 @@ pub struct Checkpoint {
     pub log_pages: Option<u32>,
     /// Pages of the log that are in the database file now.
     pub copied_pages: Option<u32>,
-}
-
-impl Checkpoint {
-    /// Whether nothing of the log remains to be copied.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.log_pages == self.copied_pages
-    }
 }
 
 /// A figure that SQLite keeps for one connection (`sqlite3_db_status`).
@@ -319,13 +297,6 @@ impl Connection {
         u64::try_from(rows).unwrap_or(0)
     }
 
-    /// Rowid of the row inserted last.
-    #[must_use]
-    pub fn last_insert_rowid(&self) -> i64 {
-        // SAFETY: the handle is open.
-        unsafe { (self.database.functions.sqlite3_last_insert_rowid)(self.database.raw.as_ptr()) }
-    }
-
     /// Whether a transaction is open that `BEGIN` started.
     #[must_use]
     pub fn is_in_transaction(&self) -> bool {
@@ -333,12 +304,12 @@ impl Connection {
         unsafe { (self.database.functions.sqlite3_get_autocommit)(self.database.raw.as_ptr()) == 0 }
     }
 
-    /// Copies the write-ahead log into the database file, as far as the mode insists.
+    /// Copies the write-ahead log into the database file, as far as no reader or writer stands in
+    /// the way (`SQLITE_CHECKPOINT_PASSIVE`).
     ///
     /// # Errors
-    /// I/O, or a lock that was not released within the busy timeout (not with
-    /// [`CheckpointMode::Passive`]).
-    pub fn checkpoint(&mut self, mode: CheckpointMode) -> Result<Checkpoint, SqliteError> {
+    /// I/O.
+    pub fn checkpoint(&mut self) -> Result<Checkpoint, SqliteError> {
         let (mut log, mut copied): (c_int, c_int) = (-1, -1);
         // SAFETY: the handle is open; a null name means all attached databases; the pointers are
         // to live variables.
@@ -346,7 +317,7 @@ impl Connection {
             (self.database.functions.sqlite3_wal_checkpoint_v2)(
                 self.database.raw.as_ptr(),
                 ptr::null(),
-                mode as c_int,
+                ffi::SQLITE_CHECKPOINT_PASSIVE,
                 &mut log,
                 &mut copied,
             )

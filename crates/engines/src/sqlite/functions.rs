@@ -93,7 +93,6 @@ functions! {
         sqlite3_bind_blob64:
             fn(*mut sqlite3_stmt, c_int, *const c_void, sqlite3_uint64, Destructor) -> c_int;
         sqlite3_bind_int64: fn(*mut sqlite3_stmt, c_int, sqlite3_int64) -> c_int;
-        sqlite3_bind_null: fn(*mut sqlite3_stmt, c_int) -> c_int;
         sqlite3_bind_text:
             fn(*mut sqlite3_stmt, c_int, *const c_char, c_int, Destructor) -> c_int;
         sqlite3_blob_bytes: fn(*mut sqlite3_blob) -> c_int;
@@ -112,11 +111,9 @@ functions! {
         sqlite3_close: fn(*mut sqlite3) -> c_int;
         sqlite3_column_blob: fn(*mut sqlite3_stmt, c_int) -> *const c_void;
         sqlite3_column_bytes: fn(*mut sqlite3_stmt, c_int) -> c_int;
-        sqlite3_column_count: fn(*mut sqlite3_stmt) -> c_int;
         sqlite3_column_double: fn(*mut sqlite3_stmt, c_int) -> c_double;
         sqlite3_column_int64: fn(*mut sqlite3_stmt, c_int) -> sqlite3_int64;
         sqlite3_column_text: fn(*mut sqlite3_stmt, c_int) -> *const c_uchar;
-        sqlite3_column_type: fn(*mut sqlite3_stmt, c_int) -> c_int;
         sqlite3_db_status: fn(*mut sqlite3, c_int, *mut c_int, *mut c_int, c_int) -> c_int;
         sqlite3_errmsg: fn(*mut sqlite3) -> *const c_char;
         sqlite3_exec:
@@ -127,7 +124,6 @@ functions! {
         sqlite3_finalize: fn(*mut sqlite3_stmt) -> c_int;
         sqlite3_get_autocommit: fn(*mut sqlite3) -> c_int;
         sqlite3_initialize: fn() -> c_int;
-        sqlite3_last_insert_rowid: fn(*mut sqlite3) -> sqlite3_int64;
         sqlite3_libversion: fn() -> *const c_char;
         sqlite3_open_v2: fn(*const c_char, *mut *mut sqlite3, c_int, *const c_char) -> c_int;
         sqlite3_prepare_v2:

@@ -13,7 +13,6 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -36,20 +35,6 @@ pub enum LibraryChoice {
     Path(PathBuf),
 }
 
-impl FromStr for LibraryChoice {
-    type Err = LibraryError;
-
-    fn from_str(text: &str) -> Result<Self, LibraryError> {
-        match text {
-            "bundled" => Ok(Self::Bundled),
-            "default-options" => Ok(Self::DefaultOptions),
-            "system" => Ok(Self::System),
-            path if path.contains('/') => Ok(Self::Path(PathBuf::from(path))),
-            _ => Err(LibraryError::UnknownChoice(text.to_owned())),
-        }
-    }
-}
-
 impl fmt::Display for LibraryChoice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -64,12 +49,6 @@ impl fmt::Display for LibraryChoice {
 /// Why a library cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryError {
-    /// Neither one of the three words nor a path.
-    #[error(
-        "no SQLite library is called `{0}`: write bundled, default-options, system, \
-         or a path that contains a `/`"
-    )]
-    UnknownChoice(String),
     /// There is none: what needed it can be skipped.
     #[error("there is no SQLite library: {0}")]
     Missing(String),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blob::{BlobId, BlobMode};
-use super::connection::{CheckpointMode, Connection};
+use super::connection::Connection;
 use super::error::SqliteError;
 use super::force::{self, at};
 use super::settings::{Api, Checkpoints, JournalMode, Layout, Plan, ReadTransaction, Transaction};
@@ -337,7 +337,7 @@ impl SqliteSession {
     fn checkpoint(&mut self) -> Result<(), SqliteError> {
         self.release()?;
         if self.plan.journal_mode == JournalMode::Wal {
-            let outcome = self.connection.checkpoint(CheckpointMode::Passive)?;
+            let outcome = self.connection.checkpoint()?;
             let copied = outcome.copied_pages.unwrap_or(0);
             self.unsettled_pages = outcome.log_pages.unwrap_or(0).saturating_sub(copied);
         }

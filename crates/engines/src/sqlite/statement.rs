@@ -149,22 +149,6 @@ impl<'c> Statement<'c> {
             .check(code, || format!("bind parameter {parameter}"))
     }
 
-    /// Binds NULL to a parameter, counted from 1.
-    ///
-    /// # Errors
-    /// There is no such parameter, or the statement is running.
-    pub fn bind_null(&mut self, parameter: u16) -> Result<(), SqliteError> {
-        // SAFETY: the statement is open.
-        let code = unsafe {
-            (self.database.functions.sqlite3_bind_null)(
-                self.slot.raw.as_ptr(),
-                c_int::from(parameter),
-            )
-        };
-        self.database
-            .check(code, || format!("bind parameter {parameter}"))
-    }
-
     /// Goes to the next row; `None` after the last.
     ///
     /// # Errors
@@ -205,15 +189,6 @@ impl<'c> Statement<'c> {
     pub fn run(&mut self) -> Result<(), SqliteError> {
         self.step()?;
         self.reset()
-    }
-
-    /// Number of columns of its rows.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        // SAFETY: the statement is open.
-        let columns =
-            unsafe { (self.database.functions.sqlite3_column_count)(self.slot.raw.as_ptr()) };
-        usize::try_from(columns).unwrap_or(0)
     }
 }
 
@@ -294,16 +269,6 @@ impl Row<'_> {
         unsafe {
             (self.database.functions.sqlite3_column_double)(self.raw.as_ptr(), c_int::from(column))
         }
-    }
-
-    /// Whether the value is NULL. To be asked before the value is read as another type.
-    #[must_use]
-    pub fn is_null(&self, column: u16) -> bool {
-        // SAFETY: the statement stands on a row.
-        let kind = unsafe {
-            (self.database.functions.sqlite3_column_type)(self.raw.as_ptr(), c_int::from(column))
-        };
-        kind == ffi::SQLITE_NULL
     }
 
     /// The bytes SQLite has pointed to.
