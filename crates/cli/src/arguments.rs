@@ -73,6 +73,7 @@ Examples:
   sqlitmus measure                       the canonical suite, here
   sqlitmus measure --place /mnt/ssd      on another disk
   sqlitmus measure --full                at the scale of the article: 100,000 blobs
+  sqlitmus measure --full --group read   only the reads, at that scale
   sqlitmus measure my-suite.toml         a suite of your own
   sqlitmus measure --json > result.json
 
@@ -109,6 +110,9 @@ pub struct MeasureArguments {
     /// Scale of the suite
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub scale: String,
+    /// Only this group of the suite; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub group: Vec<String>,
     /// Rounds of every group: more rounds, narrower intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,

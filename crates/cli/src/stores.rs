@@ -19,6 +19,7 @@ use crate::failure::with_causes;
 use crate::interruption;
 use crate::machine::ownership::{self, OwnershipError};
 use crate::machine::page_cache::{self, PageCacheError};
+use crate::machine::path_suffix::with_suffix;
 use crate::machine::processor;
 use crate::orchestrator::expectation::{ContentSums, Written};
 
@@ -461,12 +462,6 @@ fn sums_key(dataset: &Dataset) -> String {
 /// The mark of a store that is being written.
 fn mark(store: &Path) -> PathBuf {
     with_suffix(store, ".in-use")
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// Upper estimate of the space that a dataset takes in any engine: every blob in blocks of its

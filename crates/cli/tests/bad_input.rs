@@ -1,5 +1,7 @@
 //! Bad input gets one clear error with a hint and exit code 2, and leaves the place as it was.
 
+#![expect(clippy::print_stderr, reason = "a test that skips says why")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -103,6 +105,11 @@ fn misspelt_words_are_answered_with_the_nearest_valid_one() {
         &["measure", "--scale", "ful"],
         "no scale `ful`",
         "did you mean `full`?",
+    );
+    place.refuses(
+        &["measure", "--group", "raed"],
+        "no group `raed`",
+        "did you mean `read`?",
     );
     place.refuses(
         &["report", "--format", "htm"],

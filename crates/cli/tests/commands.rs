@@ -88,6 +88,21 @@ fn the_canonical_suite_runs_and_is_reported_again() {
 }
 
 #[test]
+fn one_group_is_measured_alone() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let words = ["measure", "--scale", "smoke", "--group", "read", "--quiet"];
+    let measured = sqlitmus(place.path(), &words);
+    assert_eq!(measured.status.code(), Some(0));
+    let text = stdout(&measured);
+    assert!(
+        text.contains("Read one blob") && text.contains("Disk space"),
+        "{text}"
+    );
+    assert!(!text.contains("Overwrite one blob"), "{text}");
+    assert!(!text.contains("left unsaid"), "{text}");
+}
+
+#[test]
 fn cleaning_removes_stores_keeps_runs_and_leaves_what_is_foreign() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let suite = "--scale";

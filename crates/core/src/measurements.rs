@@ -201,7 +201,8 @@ impl<'a> Measurements<'a> {
             .into_iter()
     }
 
-    /// Noise floor of the group an arm is in, as a share; see [`GroupAnalysis::noise_floor`].
+    /// Noise floor of the group an arm is in, as a share; see
+    /// [`crate::analysis::GroupAnalysis::noise_floor`].
     #[must_use]
     pub fn noise_floor_of(&self, arm: &str, cost: Cost) -> Option<f64> {
         let (group, _) = self.run.plan.arm(arm)?;

@@ -123,6 +123,45 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The plan without all groups but these, and without the charts, claims and sentences that
+    /// need others.
+    ///
+    /// # Errors
+    /// The first name that is no group, with the nearest that is.
+    pub fn only(mut self, groups: &[String]) -> Result<Self, SuiteError> {
+        let known: Vec<&str> = self
+            .groups
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect();
+        for name in groups {
+            if !known.contains(&name.as_str()) {
+                let hint = match nearest(name, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}", known.join(", ")),
+                };
+                return Err(SuiteError {
+                    suite: self.suite.clone(),
+                    problem: format!("there is no group `{name}`"),
+                    hint,
+                });
+            }
+        }
+        self.groups.retain(|group| groups.contains(&group.name));
+        let arms: BTreeSet<String> = self.arms().map(|(_, arm)| arm.name.clone()).collect();
+        let has = |name: &str| arms.contains(name);
+        self.charts.retain(|chart| {
+            let versus = chart.versus.iter().map(|versus| &versus.arm);
+            chart.arms.iter().chain(versus).all(|name| has(name))
+        });
+        self.claims
+            .retain(|claim| has(&claim.numerator) && has(&claim.denominator));
+        self.conclusion.retain(|sentence| {
+            crate::placeholders::check(std::slice::from_ref(sentence), &has).is_ok()
+        });
+        Ok(self)
+    }
+
     /// All arms, with the group they are in.
     pub fn arms(&self) -> impl Iterator<Item = (&Group, &Arm)> {
         self.groups

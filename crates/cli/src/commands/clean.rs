@@ -18,8 +18,7 @@ pub fn run(arguments: &CleanArguments) -> anyhow::Result<ExitCode> {
         with_runs: arguments.runs,
         list_only: arguments.list,
     };
-    let report = clean(&arguments.place, options)
-        .map_err(|error| Failure::bad_input(error.to_string(), error.hint().unwrap_or_default()))?;
+    let report = clean(&arguments.place, options).map_err(Failure::from)?;
     let Some(report) = report else {
         print("nothing to clean: there is no .sqlitmus here\n")?;
         return Ok(ExitCode::Done);

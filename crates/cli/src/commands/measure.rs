@@ -98,6 +98,11 @@ fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
     };
     let mut plan = Plan::resolve(&suite, scale, arguments.seed, &BuiltInEngines)
         .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
+    if !arguments.group.is_empty() {
+        plan = plan
+            .only(&arguments.group)
+            .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
+    }
     if let Some(rounds) = arguments.rounds {
         for group in &mut plan.groups {
             group.rounds = rounds;

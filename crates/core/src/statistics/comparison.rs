@@ -29,7 +29,7 @@ pub struct PairedRound {
 /// the arm is faster. Everything here follows this one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RatioEstimate {
-    /// Whether the two were measured in turns ([`compare`]) or apart ([`unpaired`](super::unpaired)).
+    /// Whether the two were measured in turns ([`compare`]) or apart ([`unpaired`](fn@super::unpaired)).
     pub paired: bool,
     /// The estimate. Paired: exp of the mean over rounds of the median log ratio of a round's slices.
     /// Unpaired: geometric mean of the reference's round values over that of the arm's.

@@ -21,8 +21,7 @@ use libsqlite3_sys as ffi;
 
 use super::functions::{Address, Functions};
 
-/// Which SQLite to use. Written `bundled`, `default-options`, `system`, or as a path, which
-/// contains a `/`.
+/// Which SQLite to use. Written `bundled`, `default-options`, `system`, or as an absolute path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LibraryChoice {
     /// The bundled source, compiled with the recommended options.

@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn values_become_types() {
         let plan = plan(&[
-            ("library", "./lib/libsqlite3.so"),
+            ("library", "/lib/libsqlite3.so"),
             ("mmap", "all"),
             ("cache", "64MiB"),
             ("transaction", "100"),
@@ -403,7 +403,7 @@ mod tests {
         .expect("valid");
         assert_eq!(
             plan.library,
-            LibraryChoice::Path("./lib/libsqlite3.so".into())
+            LibraryChoice::Path("/lib/libsqlite3.so".into())
         );
         assert_eq!(plan.mapped, Mapped::All);
         assert_eq!(plan.cache_bytes, 64 << 20);
