@@ -1,6 +1,6 @@
 //! What follows from runs made by hand: which slices and trials count, ratios, noise floors, arms,
-//! groups and charts. Claims and conclusions have files of their own below. Numbers are worked out in
-//! the comments.
+//! groups and charts. Claims, conclusions and incomplete runs have files of their own. Numbers are
+//! worked out in the comments.
 
 mod fixture;
 
@@ -8,6 +8,8 @@ mod fixture;
 mod claims;
 #[path = "analysis/conclusion.rs"]
 mod conclusion;
+#[path = "analysis/incomplete.rs"]
+mod incomplete;
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, Compared, analyse};
 use sqlitmus_core::measurements::{ArmStatus, Cost, Measurements};
@@ -17,7 +19,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
 use fixture::{
-    T_THREE_ROUNDS, T_TWO_ROUNDS, assert_near, chart, claim, ended, in_set, occupies, reading, run,
+    T_THREE_ROUNDS, T_TWO_ROUNDS, assert_near, chart, ended, in_set, occupies, reading, run,
     settling, steady, steady_run, trial, with_device_reads, writing,
 };
 
