@@ -35,8 +35,7 @@ fn every_old_run_is_rendered_in_every_format() {
         let before = std::fs::read(&run).expect("readable");
         let html = rendered(&run, "html");
         assert!(html.starts_with("<!DOCTYPE html>") && html.contains("Overwrite one blob"));
-        let json: serde_json::Value =
-            serde_json::from_str(&rendered(&run, "json")).expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&rendered(&run, "json")).expect("JSON");
         assert_eq!(json["run"]["state"], "complete");
         let text = rendered(&run, "terminal");
         assert!(!text.contains("NaN"), "{text}");
@@ -46,6 +45,10 @@ fn every_old_run_is_rendered_in_every_format() {
         }
         let expected = std::fs::read_to_string(&golden).expect("a golden text");
         assert_eq!(text, expected, "{}", run.display());
-        assert_eq!(std::fs::read(&run).expect("readable"), before, "left as it was");
+        assert_eq!(
+            std::fs::read(&run).expect("readable"),
+            before,
+            "left as it was"
+        );
     }
 }
