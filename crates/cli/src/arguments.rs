@@ -26,11 +26,11 @@ Examples:
 
 Exit codes:
   0    done
-  1    the answer is no: a verification that differs
+  1    the answer is no: an integrity check found damage
   2    bad input, or refused
-  4    finished, but some arms failed
+  4    finished, but some arms failed, or their stores do not hold what was written
   5    the environment failed: disk full, I/O error
-  130  stopped by Ctrl-C"
+  130  stopped by Ctrl-C or SIGTERM"
 )]
 pub struct CommandLine {
     /// What to do.
@@ -73,19 +73,19 @@ Examples:
   sqlitmus measure                       the canonical suite, here
   sqlitmus measure --place /mnt/ssd      on another disk
   sqlitmus measure --full                at the scale of the article: 100,000 blobs
-  sqlitmus measure --full --group read   only the reads, at that scale
+  sqlitmus measure --full --group read   the group read alone, at that scale
   sqlitmus measure my-suite.toml         a suite of your own
   sqlitmus measure --json > result.json
 
-Stores are kept in .sqlitmus/ of the place, so that the next run starts at once;
-`sqlitmus clean` removes them. Data goes to standard output, progress to standard error.";
+Stores are kept in .sqlitmus/ of the place: the next run uses its folders of files
+again, and writes databases anew. `sqlitmus clean` removes them. Data goes to standard output, progress to standard error.";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
   sqlitmus report latest
   sqlitmus report latest --format html --output report.html
   sqlitmus report previous --format json
-  sqlitmus report .sqlitmus/runs/20261120-120000-article.run";
+  sqlitmus report .sqlitmus/runs/20261120-120000-article-1a2b.run";
 
 const CLEAN_EXAMPLES: &str = "\
 Examples:
@@ -110,7 +110,7 @@ pub struct MeasureArguments {
     /// Scale of the suite
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub scale: String,
-    /// Only this group of the suite; may be repeated
+    /// Only this group of the suite (`sqlitmus list`); may be repeated
     #[arg(long, value_name = "NAME")]
     pub group: Vec<String>,
     /// Rounds of every group: more rounds, narrower intervals
@@ -125,7 +125,7 @@ pub struct MeasureArguments {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// No progress, only the result
+    /// No progress: only the result, and what went wrong
     #[arg(long, short)]
     pub quiet: bool,
     /// Program that runs the trials, for testing the harness

@@ -13,7 +13,7 @@ use crate::machine::scratch::ScratchError;
 pub enum ExitCode {
     /// Done.
     Done = 0,
-    /// The answer is no: a regression, a verification that differs.
+    /// The answer is no: an integrity check found damage.
     No = 1,
     /// Bad input, or refused.
     BadInput = 2,

@@ -141,7 +141,10 @@ impl Orchestrator<'_> {
                 .map_err(Failure::from)?;
             trials.clear();
             if let Some(reason) = gave_out {
-                let hint = "what was measured is kept; see `sqlitmus report latest`";
+                let hint = format!(
+                    "what was measured is kept: sqlitmus report {}",
+                    self.file.path().display()
+                );
                 return Err(Failure::environment(reason, hint).into());
             }
             (self.tell)(Event::RoundEnded {

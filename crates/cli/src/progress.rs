@@ -13,20 +13,20 @@ use sqlitmus_core::units::format_duration;
 use crate::orchestrator::Event;
 
 /// Guess at the time of one untimed read, for the estimate: files read as kvtest does.
-const READ_NS: u64 = 8_000;
+const READ_NS: u64 = 5_000;
 
 /// Guess at the time of one overwrite, for the estimate: between a page cache's 12 us and a
 /// truncated file's 170 us.
-const WRITE_NS: u64 = 80_000;
+const WRITE_NS: u64 = 35_000;
 
 /// Guess at the time of storing one blob, for the estimate: two threads, half of them files.
 const FILL_NS: u64 = 20_000;
 
 /// Guess at starting and ending a worker, for the estimate.
-const WORKER_NS: u64 = 30_000_000;
+const WORKER_NS: u64 = 15_000_000;
 
 /// Guess at settling after a writing slice, for the estimate.
-const SETTLE_NS: u64 = 50_000_000;
+const SETTLE_NS: u64 = 35_000_000;
 
 /// How long a plan takes, in nanoseconds, when its stores are there: a guess from a machine like
 /// any other, put right while measuring.

@@ -111,5 +111,8 @@ fn missing(claim: &Claim, measurements: &Measurements<'_>) -> String {
             }
         }
     }
-    "too few rounds".to_owned()
+    match claim.of {
+        ClaimQuantity::Space => "the space that they take is not known".to_owned(),
+        ClaimQuantity::Time => "too few rounds".to_owned(),
+    }
 }

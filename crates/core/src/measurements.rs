@@ -97,7 +97,8 @@ impl<'a> Measurements<'a> {
         if let Some(reason) = self.refutation(arm) {
             return ArmStatus::Failed(reason.to_owned());
         }
-        if self.valid(arm).next().is_some() {
+        let mut counted = self.valid(arm).flat_map(|trial| self.counted(trial));
+        if counted.next().is_some() {
             return ArmStatus::Measured;
         }
         let last = self.trials.get(arm).and_then(|trials| trials.last());
@@ -129,7 +130,13 @@ impl<'a> Measurements<'a> {
     /// turns, else from the values of their rounds.
     #[must_use]
     pub fn ratio(&self, reference: &str, arm: &str, cost: Cost) -> Option<RatioEstimate> {
-        let paired = self.paired_rounds(reference, arm, cost);
+        // Groups take no turns with one another: their rounds have nothing in common.
+        let group_of = |name: &str| self.run.plan.arm(name).map(|(group, _)| &group.name);
+        let paired = if group_of(reference) == group_of(arm) {
+            self.paired_rounds(reference, arm, cost)
+        } else {
+            Vec::new()
+        };
         if paired.is_empty() {
             let reference = self.round_values(reference, cost);
             return unpaired(

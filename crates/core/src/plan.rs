@@ -354,14 +354,15 @@ impl Resolver<'_> {
     /// Checks that names are unique and that charts and claims name arms that exist.
     fn check_references(&self, plan: &Plan) -> Result<(), SuiteError> {
         let mut names = BTreeSet::new();
-        for (_, arm) in plan.arms() {
-            let given = arm.name.strip_suffix(TWIN_SUFFIX).unwrap_or(&arm.name);
-            if !is_plain(given) {
-                let problem = format!("an arm cannot be called `{given}`");
+        for arm in self.suite.group.iter().flat_map(|group| &group.arm) {
+            if !is_plain(&arm.name) {
+                let problem = format!("an arm cannot be called `{}`", arm.name);
                 let hint = "names are of letters, digits, `.`, `_` and `-`, at most 64, and begin \
                             with a letter or a digit";
                 return Err(self.error(problem, hint.to_owned()));
             }
+        }
+        for (_, arm) in plan.arms() {
             if !names.insert(arm.name.as_str()) {
                 let problem = format!("two arms are called `{}`", arm.name);
                 return Err(self.error(problem, "names are unique in a suite".to_owned()));
@@ -376,6 +377,19 @@ impl Resolver<'_> {
             .claims
             .iter()
             .flat_map(|claim| [&claim.numerator, &claim.denominator]);
+        let groups = plan.groups.iter().map(|group| ("group", &group.name));
+        let datasets = self
+            .suite
+            .dataset
+            .iter()
+            .map(|data| ("dataset", &data.name));
+        let mut seen = BTreeSet::new();
+        for (what, name) in groups.chain(datasets) {
+            if !seen.insert((what, name)) {
+                let problem = format!("two {what}s are called `{name}`");
+                return Err(self.error(problem, "names are unique in a suite".to_owned()));
+            }
+        }
         let boundless = |claim: &&Claim| claim.at_least.is_none() && claim.at_most.is_none();
         if let Some(claim) = plan.claims.iter().find(boundless) {
             let problem = format!("the claim \"{}\" can only hold", claim.sentence);

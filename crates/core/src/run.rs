@@ -27,7 +27,7 @@ pub struct Run {
 /// What identifies a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunHead {
-    /// Identity, unique in practice: time and a random part.
+    /// Identity, unique in practice: time, suite and process number.
     pub id: String,
     /// Version of sqlitmus that measured.
     pub sqlitmus_version: String,
@@ -70,7 +70,7 @@ pub struct Trial {
     /// What the live engine said is in force.
     pub read_back: BTreeMap<String, String>,
     /// What the timed slices used, by name with unit, such as `user_cpu_ns`; summed over the
-    /// trial.
+    /// trial; of `peak_memory_bytes` the largest.
     pub resources: BTreeMap<String, u64>,
     /// Latencies of the timed operations.
     pub latencies: Latencies,

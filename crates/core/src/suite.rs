@@ -275,7 +275,7 @@ impl Suite {
         toml::from_str(text).map_err(|error| SuiteError {
             suite: source.to_owned(),
             problem: error.to_string().trim_end().to_owned(),
-            hint: "CONTRIBUTING.md describes what may stand in a suite".to_owned(),
+            hint: "suites/article.toml in the source of sqlitmus is a complete example".to_owned(),
         })
     }
 
@@ -288,9 +288,11 @@ impl Suite {
                 SuiteWorkload::Overwrite { operations, .. } => Some(operations),
                 SuiteWorkload::Read { .. } => None,
             };
+            let of_arms = group.arm.iter().filter_map(|arm| arm.operations.as_ref());
             [Some(&group.rounds), Some(&group.slices), operations]
                 .into_iter()
                 .flatten()
+                .chain(of_arms)
         });
         for scaled in self
             .dataset

@@ -176,6 +176,19 @@ fn a_round_without_any_counted_slice_on_one_side_is_passed_over() {
 }
 
 #[test]
+fn arms_without_any_round_in_common_are_compared_all_the_same() {
+    // They took turns once, and then one of them was not warm.
+    let run = run_with(vec![
+        trial("base", 0, &[200]),
+        with_device_reads(&[0], trial("one", 0, &[7])),
+        trial("one", 1, &[100]),
+    ]);
+    let estimate = ratio(&run, "base", "one");
+    assert_near(estimate.ratio, 2.0);
+    assert_eq!((estimate.paired, estimate.interval), (false, None));
+}
+
+#[test]
 fn trials_that_are_not_valid_are_kept_but_never_count() {
     let not_valid = [
         Outcome::Invalid("not warm".to_owned()),
@@ -427,6 +440,9 @@ fn the_noise_floor_is_the_farther_end_of_the_twins_interval() {
     let floor = noise_floor(&run).expect("a floor");
     let in_twos = (floor + 1.0).log2();
     assert!((in_twos - (1.0 + T_TWO_ROUNDS)).abs() < 1e-5, "{in_twos}");
+    // 1/4 and 1: the lower end is as far.
+    run.trials[0] = trial("base", 0, &[25]);
+    assert_near(noise_floor(&run).expect("a floor"), floor);
     // One round says nothing of others.
     assert_eq!(noise_floor(&steady_run(1, 100, 100, &[])), None);
 }
@@ -517,6 +533,7 @@ fn an_arm_is_judged_by_the_noise_floor_of_its_own_group() {
         chart(&["base"], "rock"),
         chart(&["rock"], "base"),
         chart(&["nobody"], "base"),
+        chart(&["base", "rock"], "rock"),
     ];
     let analysis = analyse(&run);
     let floors: Vec<f64> = analysis
@@ -534,6 +551,8 @@ fn an_arm_is_judged_by_the_noise_floor_of_its_own_group() {
     assert_eq!(judged(0), (Some(floors[0]), Verdict::Faster));
     assert_eq!(judged(1), (Some(floors[1]), Verdict::NotSureYet));
     assert_eq!(analysis.charts[2].noise_floor, None);
+    // A chart of both has that of its first arm.
+    assert_eq!(judged(3), (Some(floors[0]), Verdict::Faster));
 }
 
 #[test]

@@ -411,7 +411,7 @@ fn writers_promise_the_durability_that_is_asked_for() {
 
 #[test]
 fn two_arms_of_one_name_are_refused_in_whichever_groups() {
-    for name in ["write-full", "write-off", "read-fast", "read-plain~twin"] {
+    for name in ["write-full", "write-off", "read-fast"] {
         let (problem, hint) = refused(r#"name = "write-beta""#, &format!("name = \"{name}\""));
         assert_eq!(problem, format!("two arms are called `{name}`"));
         assert_eq!(hint, "names are unique in a suite");
@@ -440,6 +440,7 @@ fn names_that_cannot_stand_in_a_path_or_a_placeholder_are_refused() {
         "a~b",
         "~twin",
         "\u{e9}t\u{e9}",
+        "caf\u{e9}",
         &too_long,
     ] {
         let (problem, hint) = refused(r#"name = "write-beta""#, &named(name));
@@ -568,4 +569,94 @@ fn a_dataset_that_cannot_be_is_refused_where_it_is_used() {
         problem,
         "dataset `blobs`: compressibility is a number from 0 to 1"
     );
+}
+
+/// The plan without all groups but these: how many charts, claims and sentences it has left.
+fn left_of(plan: &Plan, groups: &[&str]) -> (usize, usize, usize) {
+    let names: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
+    let plan = plan.clone().only(&names).expect("they are groups");
+    let left: Vec<&str> = plan
+        .groups
+        .iter()
+        .map(|group| group.name.as_str())
+        .collect();
+    assert_eq!(left, groups);
+    (plan.charts.len(), plan.claims.len(), plan.conclusion.len())
+}
+
+#[test]
+fn a_plan_of_some_groups_keeps_only_what_they_can_answer() {
+    let plan = good();
+    assert_eq!(left_of(&plan, &["read"]), (1, 1, 1));
+    assert_eq!(left_of(&plan, &["write"]), (0, 0, 0));
+    // What needs both groups goes with either.
+    for (from, to, left) in [
+        (
+            r#"denominator = "read-fast""#,
+            r#"denominator = "write-off""#,
+            (1, 0, 1),
+        ),
+        (
+            r#"numerator = "read-plain""#,
+            r#"numerator = "write-off""#,
+            (1, 0, 1),
+        ),
+        (
+            r#"versus = [{ arm = "read-plain""#,
+            r#"versus = [{ arm = "write-off""#,
+            (0, 1, 1),
+        ),
+        (
+            r#"arms = ["read-plain", "#,
+            r#"arms = ["write-off", "#,
+            (0, 1, 1),
+        ),
+        (
+            "{fast:read-fast|read-plain}",
+            "{fast:read-fast|write-off}",
+            (1, 1, 0),
+        ),
+    ] {
+        let plan = accepted(from, to);
+        assert_eq!(left_of(&plan, &["read"]), left, "{to}");
+        assert_eq!(left_of(&plan, &["write"]), (0, 0, 0), "{to}");
+        assert_eq!(left_of(&plan, &["read", "write"]), (1, 1, 1), "{to}");
+    }
+    let plan = accepted("Fast is {fast:read-fast|read-plain} plain.", "It is so.");
+    assert_eq!(left_of(&plan, &["write"]), (0, 0, 1));
+
+    for (name, hint) in [
+        ("wirte", "did you mean `write`?"),
+        ("all", "there are read, write"),
+    ] {
+        let names = ["read".to_owned(), name.to_owned()];
+        let error = good().only(&names).expect_err("no such group");
+        assert_eq!(error.suite, "good");
+        assert_eq!(
+            (error.problem, error.hint),
+            (format!("there is no group `{name}`"), hint.to_owned())
+        );
+    }
+}
+
+#[test]
+fn an_arm_cannot_pose_as_a_twin() {
+    let (problem, _) = refused(r#"name = "write-beta""#, r#"name = "write-beta~twin""#);
+    assert!(problem.contains("cannot be called"), "{problem}");
+}
+
+#[test]
+fn a_scale_of_arm_operations_is_known() {
+    let text = changed("{ default = 10, full = 20 }", "{ default = 10, tiny = 1 }");
+    let plan = resolve(&text, "tiny", 1).expect("a scale of the suite");
+    assert_eq!(batch(&plan, "write-full"), 1);
+}
+
+#[test]
+fn groups_of_one_name_are_refused() {
+    refused("[[group]]\nname = \"write\"", "[[group]]\nname = \"read\"");
+}
+#[test]
+fn datasets_of_one_name_are_refused() {
+    refused(r#"name = "stones""#, r#"name = "blobs""#);
 }

@@ -3,7 +3,7 @@
 //! does not offer; none is a silent no-op.
 //!
 //! What is measured, how often and in which order is left to the caller. To add an engine, write
-//! one file that implements these traits, add its line to [`crate::find`], and let the
+//! one file that implements these traits, add its line to `ENGINES` in `lib.rs`, and let the
 //! conformance suite pass.
 
 use std::collections::BTreeMap;

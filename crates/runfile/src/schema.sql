@@ -133,6 +133,12 @@ JOIN round USING (round_id)
 JOIN arm USING (arm_id)
 JOIN arm_group ON arm_group.group_id = arm.group_id
 WHERE trial.outcome = 'valid'
+  AND coalesce(sample.device_read_bytes, 0) = 0
+  AND coalesce(sample.major_faults, 0) = 0
+  AND NOT EXISTS (
+    SELECT 1 FROM trial AS refuted
+    WHERE refuted.arm_id = trial.arm_id AND refuted.outcome = 'refuted'
+  )
   AND NOT EXISTS (
     SELECT 1 FROM round AS later
     WHERE later.group_id = round.group_id

@@ -18,6 +18,12 @@ pub fn run(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     for suite in suites::embedded() {
         writeln!(text, "  {:<12} {}", suite.name, suite.about)?;
         writeln!(text, "  {:<12} scales: {}", "", suite.scales().join(", "))?;
+        let groups: Vec<&str> = suite
+            .group
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect();
+        writeln!(text, "  {:<12} groups: {}", "", groups.join(", "))?;
     }
     text.push_str("\nEngines and their settings, the default first:\n");
     for engine in sqlitmus_engines::all() {

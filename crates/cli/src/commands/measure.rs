@@ -55,6 +55,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     if !arguments.quiet {
         announce(&plan, &place, &stores)?;
     }
+    warn(&place)?;
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => scratch.runs_directory().join(name.file_name()),
@@ -147,19 +148,28 @@ fn announce(plan: &Plan, place: &Place, stores: &Stores) -> anyhow::Result<()> {
             format_bytes(place.space.available_bytes)
         )
     };
-    let mut lines = format!(
+    let lines = format!(
         "Measuring suite {} in {}\n  {} | {space} | about {}\n",
         plan.suite,
         place.path.display(),
         place.describe(),
         format_duration(whole_ns / 1_000_000_000 * 1_000_000_000),
     );
+    tell(&lines)
+}
+
+/// Warns of a place that is no disk, with `--quiet` too.
+fn warn(place: &Place) -> anyhow::Result<()> {
     if place.is_tmpfs() {
-        lines.push_str(
+        tell(
             "warning: this place is in memory, not on a disk: the figures are about memory\n\
              hint: --place DIR measures another place\n",
-        );
+        )?;
     }
+    Ok(())
+}
+
+fn tell(lines: &str) -> anyhow::Result<()> {
     std::io::stderr()
         .write_all(lines.as_bytes())
         .context("cannot write to standard error")
