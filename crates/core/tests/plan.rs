@@ -444,9 +444,7 @@ fn names_that_cannot_stand_in_a_path_or_a_placeholder_are_refused() {
         &too_long,
     ] {
         let (problem, hint) = refused(r#"name = "write-beta""#, &named(name));
-        // What only repeats a baseline's name is named without the suffix that all twins have.
-        let given = name.strip_suffix("~twin").unwrap_or(name);
-        assert_eq!(problem, format!("an arm cannot be called `{given}`"));
+        assert_eq!(problem, format!("an arm cannot be called `{name}`"));
         assert!(hint.contains("at most 64"), "{hint}");
     }
 }
