@@ -287,6 +287,75 @@ fn a_place_that_is_read_only_or_too_small_is_refused() {
     drop(unmount);
 }
 
+/// Overwrites whose stores grow until the place is full.
+const GROWING: &str = r#"
+name = "growing"
+about = "for tests"
+question = "?"
+
+[[dataset]]
+name = "blobs"
+count = 2000
+size = { fixed = 10000 }
+
+[[group]]
+name = "write"
+dataset = "blobs"
+workload = { kind = "overwrite", order = "random", operations = 500 }
+cache = "warm"
+durability = "process-crash"
+baseline = "pack"
+rounds = 30
+slices = 3
+
+[[group.arm]]
+name = "pack"
+label = "one packed file"
+engine = "packfile"
+"#;
+
+#[test]
+fn a_disk_that_is_full_in_the_middle_ends_the_run_and_keeps_what_was_measured() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: mounting needs root");
+        return;
+    }
+    let small = Place::new();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=60m", "tmpfs"])
+        .arg(small.path())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: tmpfs cannot be mounted here");
+        return;
+    }
+    let _unmount = Unmount(small.path().to_owned());
+    let elsewhere = Place::with_suite(GROWING);
+    let place = small.path().display().to_string();
+    let words = [
+        "measure",
+        "suite.toml",
+        "--place",
+        &place,
+        "--output",
+        "kept.run",
+        "--quiet",
+    ];
+    let output = elsewhere.run(&words);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(5), "{stderr}");
+    assert!(stderr.contains("No space left on device"), "{stderr}");
+    assert!(stderr.contains("hint: "), "{stderr}");
+    let report = elsewhere.run(&["report", "kept.run"]);
+    assert_eq!(report.status.code(), Some(0));
+    assert!(
+        elsewhere
+            .run(&["clean", "--place", &place])
+            .status
+            .success()
+    );
+}
+
 /// Takes a mount away, whatever the test did.
 struct Unmount(PathBuf);
 
