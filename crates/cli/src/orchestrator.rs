@@ -186,9 +186,10 @@ impl Orchestrator<'_> {
                     .file
                     .record_footprint(&arm, &footprint)
                     .map_err(Failure::from)?,
-                Ok(None) | Err(StoreError::Interrupted) => {}
+                Ok(None) => {}
+                Err(error) if matches!(*error, StoreError::Interrupted) => {}
                 Err(error) => {
-                    let outcome = error.into_outcome()?;
+                    let outcome = error.outcome()?;
                     without_store.push(round::trial_without_samples(&arm, 0, 0, outcome));
                 }
             }

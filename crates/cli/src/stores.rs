@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sqlitmus_core::case::{Case, fingerprint};
@@ -41,6 +42,10 @@ pub struct Stores {
     sums: BTreeMap<String, ContentSums>,
 }
 
+/// What filling a store came to: the space it takes (`None` if it has none on disk), or why it
+/// cannot be had, which all arms that share it share.
+pub type StoreResult = Result<Option<Footprint>, Arc<StoreError>>;
+
 /// What can go wrong with a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -56,14 +61,6 @@ pub enum StoreError {
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
-    },
-    /// A store cannot be had: the reason that was told before.
-    #[error("{reason}")]
-    Again {
-        /// The reason, with its causes.
-        reason: String,
-        /// Whether the machine lacks something.
-        unavailable: bool,
     },
     /// What is stored is not what was written.
     #[error("{} differs: {reason}", path.display())]
@@ -90,34 +87,13 @@ impl StoreError {
     ///
     /// # Errors
     /// The place gave out.
-    pub fn into_outcome(self) -> anyhow::Result<Outcome> {
-        match self {
-            Self::Engine(EngineError::Unavailable(reason)) => Ok(Outcome::Skipped(reason)),
-            Self::Again {
-                reason,
-                unavailable: true,
-            } => Ok(Outcome::Skipped(reason)),
-            Self::Again { reason, .. } => Ok(Outcome::Failed(reason)),
+    pub fn outcome(self: &Arc<Self>) -> anyhow::Result<Outcome> {
+        match &**self {
+            Self::Engine(EngineError::Unavailable(reason)) => Ok(Outcome::Skipped(reason.clone())),
             Self::Engine(error) if !error.is_environment() => {
-                Ok(Outcome::Failed(with_causes(&error)))
+                Ok(Outcome::Failed(with_causes(error)))
             }
-            other => Err(other.into()),
-        }
-    }
-
-    /// The same once more, for another arm; what ends the run has done so at the first arm.
-    fn again(&self) -> Self {
-        match self {
-            Self::Interrupted => Self::Interrupted,
-            Self::Engine(error) if error.is_environment() => Self::Io {
-                doing: "fill",
-                path: PathBuf::new(),
-                source: std::io::Error::other(with_causes(error)),
-            },
-            other => Self::Again {
-                reason: with_causes(other),
-                unavailable: matches!(other, Self::Engine(EngineError::Unavailable(_))),
-            },
+            _ => Err(Arc::clone(self).into()),
         }
     }
 }
@@ -225,10 +201,7 @@ impl Stores {
     ///
     /// # Errors
     /// The directory cannot be made.
-    pub fn fill(
-        &mut self,
-        group: &Group,
-    ) -> Result<BTreeMap<String, Result<Option<Footprint>, StoreError>>, StoreError> {
+    pub fn fill(&mut self, group: &Group) -> Result<BTreeMap<String, StoreResult>, StoreError> {
         let missing: Vec<(PathBuf, &Arm)> = self.to_fill(group).into_iter().collect();
         for parent in missing.iter().filter_map(|(path, _)| path.parent()) {
             // One directory a dataset; what is in it is ours as a whole.
@@ -239,10 +212,10 @@ impl Stores {
         let filled = side_by_side(&self.cores, &missing, |(path, arm)| {
             fill_one(path, &arm.case)
         });
-        let failures: BTreeMap<&PathBuf, StoreError> = missing
+        let failures: BTreeMap<&PathBuf, Arc<StoreError>> = missing
             .iter()
             .zip(filled)
-            .filter_map(|((path, _), filled)| Some((path, filled.err()?)))
+            .filter_map(|((path, _), filled)| Some((path, Arc::new(filled.err()?))))
             .collect();
         sync(&self.directory)?;
         if !group.writes() {
@@ -258,8 +231,8 @@ impl Stores {
             let path = self.path(group, arm);
             // Arms that share a store share its failure.
             let result = match failures.get(&path) {
-                Some(failure) => Err(failure.again()),
-                None => footprint(&path, &arm.case),
+                Some(failure) => Err(Arc::clone(failure)),
+                None => footprint(&path, &arm.case).map_err(Arc::new),
             };
             results.insert(arm.name.clone(), result);
         }
