@@ -119,6 +119,9 @@ pub struct MeasureArguments {
     /// Everything random follows from it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Let the kernel drop what it caches of the whole machine, for fully-cold arms; root only
+    #[arg(long)]
+    pub drop_caches: bool,
     /// Write the run file here instead of .sqlitmus/runs/
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -10,10 +10,13 @@
 
 pub mod block_device;
 pub mod control_group;
+pub mod device_reads;
+pub mod drop_caches;
 pub mod environment;
 pub mod free_name;
 pub mod kernel_files;
 pub mod mounts;
+pub mod own_program;
 pub mod owner_record;
 pub mod ownership;
 pub mod page_cache;

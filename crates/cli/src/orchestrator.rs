@@ -5,7 +5,9 @@
 //! Where stores are and how they are filled is [`crate::stores`]' business; one round of one set
 //! of arms is [`round`]'s.
 
+pub mod cache_state;
 pub mod expectation;
+pub mod live_arm;
 pub mod round;
 pub mod worker_process;
 
@@ -89,6 +91,8 @@ pub struct Orchestrator<'a> {
     pub worker_core: Option<usize>,
     /// Stores of a group beyond this many bytes are measured in pairs with the baseline.
     pub memory_limit_bytes: u64,
+    /// Whether the kernel may be told to drop what it caches of the whole machine.
+    pub may_drop_caches: bool,
     /// Next generation of content to write; every slice of the run writes one of its own.
     pub next_generation: u64,
     /// Where rounds go.
@@ -216,7 +220,10 @@ impl Orchestrator<'_> {
                 break;
             }
             // One set stays in memory from round to round; of several, each drives out the last.
-            if state.rounds == 0 || !one_set {
+            let is_cold = members
+                .iter()
+                .any(|arm| group.arms[*arm].case.cache.is_cold());
+            if !is_cold && (state.rounds == 0 || !one_set) {
                 let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
                 self.stores.warm(group, &arms)?;
             }
@@ -226,6 +233,7 @@ impl Orchestrator<'_> {
                 program: &self.program,
                 stores: &self.stores,
                 worker_core: self.worker_core,
+                may_drop_caches: self.may_drop_caches,
                 first_generation: self.next_generation,
                 tell: self.tell,
             };

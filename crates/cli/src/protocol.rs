@@ -13,7 +13,7 @@ use sqlitmus_core::case::Case;
 use sqlitmus_core::latencies::Latencies;
 
 /// Version of the protocol; worker and orchestrator must have the same.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// What the orchestrator asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,8 +57,11 @@ pub struct Preparation {
     pub order_seed: u64,
     /// Length of a reading slice in nanoseconds.
     pub slice_ns: u64,
-    /// Length of the untimed operations before a reading slice, in nanoseconds.
+    /// Length of the untimed operations before a reading slice, in nanoseconds; 0 for none.
     pub slice_lead_in_ns: u64,
+    /// A reading slice ends after so many operations, if its time is not over before: a cold cache
+    /// is cold for every key once.
+    pub slice_operations_max: Option<u64>,
     /// Processor core to stay on.
     pub core: Option<usize>,
 }

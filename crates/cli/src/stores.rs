@@ -22,6 +22,7 @@ use crate::machine::ownership::{self, OwnershipError};
 use crate::machine::page_cache::{self, PageCacheError};
 use crate::machine::path_suffix::with_suffix;
 use crate::machine::processor;
+use crate::orchestrator::cache_state::StoreFiles;
 use crate::orchestrator::expectation::{ContentSums, Written};
 
 /// Block that a file's last bytes are rounded up to, for estimates.
@@ -138,6 +139,20 @@ impl Stores {
         self.directory
             .join(format!("{:08x}", data >> 32))
             .join(format!("{}-{:08x}{owner}", case.engine, stored >> 32))
+    }
+
+    /// The files of an arm's store that are there.
+    #[must_use]
+    pub fn files(&self, group: &Group, arm: &Arm) -> StoreFiles {
+        let path = self.path(group, arm);
+        let companions = engine(&arm.case).map(|engine| engine.companions(&path));
+        let paths = companions
+            .unwrap_or_default()
+            .into_iter()
+            .chain([path])
+            .filter(|path| is_persistent(&arm.case) && path.exists())
+            .collect();
+        StoreFiles { paths }
     }
 
     /// Whether what an arm reads can be checked against what was stored.

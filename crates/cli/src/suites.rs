@@ -11,7 +11,10 @@ use crate::failure::Failure;
 pub const CANONICAL: &str = "article";
 
 /// Texts of the embedded suites.
-const TEXTS: &[(&str, &str)] = &[("article", include_str!("../../../suites/article.toml"))];
+const TEXTS: &[(&str, &str)] = &[
+    ("article", include_str!("../../../suites/article.toml")),
+    ("cold", include_str!("../../../suites/cold.toml")),
+];
 
 /// The suites built into this program.
 ///

@@ -13,11 +13,14 @@ use sqlitmus_core::case::Workload;
 use sqlitmus_core::dataset::{Dataset, consume, digest};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
+use sqlitmus_core::run::is_level;
 use sqlitmus_engines::{EngineError, Session};
 
 use crate::failure::with_causes;
-use crate::machine::processor;
+use crate::machine::device_reads::DeviceReads;
+use crate::machine::kernel_files::KernelFiles;
 use crate::machine::resources::ResourceSnapshot;
+use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 
 /// Latencies are recorded up to this; longer ones count as this.
@@ -115,6 +118,13 @@ struct Batch {
     entries: Vec<(u64, std::ops::Range<usize>)>,
 }
 
+/// Counters at one moment.
+struct Counters {
+    device: Option<DeviceReads>,
+    engine: BTreeMap<&'static str, u64>,
+    process: ResourceSnapshot,
+}
+
 impl Trial {
     fn prepare(preparation: Preparation) -> Result<(Self, Response), EngineError> {
         if preparation.protocol_version != PROTOCOL_VERSION {
@@ -133,6 +143,10 @@ impl Trial {
         std::env::set_current_dir(directory)
             .map_err(EngineError::io("enter the directory", directory))?;
         let case = &preparation.case;
+        if case.cache.is_cold() {
+            // What is read from the device is to be the store, not this program.
+            own_program::keep_cached();
+        }
         let engine = sqlitmus_engines::find(&case.engine)
             .map_err(|error| EngineError::Unavailable(error.to_string()))?;
         let store = if engine.capabilities(&case.settings).persistent {
@@ -194,9 +208,10 @@ impl Trial {
         let begin_lead_in = Instant::now();
         let lead_in = self.read_untimed(|_| begin_lead_in.elapsed() < lead_in_ns)?;
         let position = self.walk.position();
+        let longest = self.preparation.slice_operations_max.unwrap_or(u64::MAX);
         let mut operations = 0;
         let mut consumed = 0u64;
-        let before = ResourceSnapshot::now();
+        let before = self.counters();
         // One clock reading an operation: the end of one is the start of the next.
         let start = Instant::now();
         let mut previous = start;
@@ -210,11 +225,11 @@ impl Trial {
                 .saturating_record((now - previous).as_nanos() as u64);
             previous = now;
             operations += 1;
-            if now - start >= slice_ns {
+            if now - start >= slice_ns || operations >= longest {
                 break now;
             }
         };
-        let resources = used_since(&before);
+        let resources = self.used_since(&before);
         Ok(Response::Sliced {
             lead_in,
             resources,
@@ -239,13 +254,13 @@ impl Trial {
         let timed = self
             .batch
             .fill(dataset, &mut self.walk, operations, generation);
+        write_batch(self.session.as_mut(), &self.lead_in_batch, None)?;
+        let before = self.counters();
         let session = self.session.as_mut();
-        write_batch(session, &self.lead_in_batch, None)?;
-        let before = ResourceSnapshot::now();
         let elapsed_ns = write_batch(session, &self.batch, Some(&mut self.latencies))?;
         Ok(Response::Sliced {
             lead_in,
-            resources: used_since(&before),
+            resources: self.used_since(&before),
             timed,
             elapsed_ns,
             latencies: counts(&self.latencies),
@@ -270,6 +285,46 @@ impl Trial {
                 .read(*key, &mut |bytes| digests.push(digest(bytes)))?;
         }
         Ok(Response::Finished { digests })
+    }
+
+    /// All counters, right before a slice. The device's and the engine's are read first: what that
+    /// takes is not to be counted as the slice's.
+    fn counters(&mut self) -> Counters {
+        // Worth their time only where reads reach the device.
+        let counts_device = self.preparation.case.cache.is_cold();
+        Counters {
+            device: counts_device.then(|| self.device_reads()).flatten(),
+            engine: self.session.counters(),
+            process: ResourceSnapshot::now(),
+        }
+    }
+
+    fn device_reads(&self) -> Option<DeviceReads> {
+        let store = split(&self.preparation.store).1;
+        DeviceReads::of(store, &KernelFiles::of_this_machine())
+    }
+
+    /// What was used since, by name with unit.
+    fn used_since(&mut self, before: &Counters) -> BTreeMap<String, u64> {
+        let process = ResourceSnapshot::now().since(&before.process);
+        let mut used: BTreeMap<String, u64> = process
+            .named()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        for (name, value) in self.session.counters() {
+            let earlier = if is_level(name) {
+                0
+            } else {
+                before.engine.get(name).copied().unwrap_or(0)
+            };
+            used.insert(name.to_owned(), value.saturating_sub(earlier));
+        }
+        let device = before.device.zip(self.device_reads());
+        if let Some(reads) = device.map(|(before, after)| after.since(before)) {
+            used.insert("device_read_requests".to_owned(), reads.requests);
+            used.insert("whole_device_read_bytes".to_owned(), reads.bytes);
+        }
+        used
     }
 
     /// Reads on in the walk while `more` says so, given the number of operations done.
@@ -360,13 +415,6 @@ impl Batch {
         }
         span
     }
-}
-
-fn used_since(before: &ResourceSnapshot) -> BTreeMap<String, u64> {
-    let used = ResourceSnapshot::now().since(before);
-    used.named()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
 }
 
 fn new_histogram() -> Histogram<u64> {

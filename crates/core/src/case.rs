@@ -37,12 +37,27 @@ impl fmt::Display for Durability {
 pub enum CacheState {
     /// In memory: no timed operation reads from the device.
     Warm,
+    /// No content is in memory: timed operations read it from the device. Where it lies (inodes,
+    /// directory entries) is known.
+    DataCold,
+    /// Neither content nor the filesystem's knowledge of where it lies is in memory.
+    FullyCold,
+}
+
+impl CacheState {
+    /// Whether content has to come from the device.
+    #[must_use]
+    pub fn is_cold(self) -> bool {
+        self != Self::Warm
+    }
 }
 
 impl fmt::Display for CacheState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Warm => "warm",
+            Self::DataCold => "data-cold",
+            Self::FullyCold => "fully-cold",
         })
     }
 }

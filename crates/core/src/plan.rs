@@ -9,7 +9,7 @@ use crate::case::{Case, Durability, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::names::nearest;
 use crate::settings::{SettingSpecification, Settings, SettingsError};
-use crate::suite::{Chart, Claim, Suite, SuiteArm, SuiteError, SuiteGroup};
+use crate::suite::{Chart, Claim, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload};
 
 /// Appended to the baseline's name for its repetition.
 pub const TWIN_SUFFIX: &str = "~twin";
@@ -63,8 +63,25 @@ pub struct Group {
     pub slices: u32,
     /// Length of a reading slice in nanoseconds.
     pub slice_ns: u64,
+    /// How its arms take turns.
+    #[serde(default)]
+    pub turns: Turns,
     /// The arms; the baseline's twin is among them.
     pub arms: Vec<Arm>,
+}
+
+/// How the arms of a group take turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    /// All arms are alive at once, and take turns slice by slice: drift of the machine falls on
+    /// all of them alike.
+    #[default]
+    Interleaved,
+    /// One arm after the other has the machine to itself for all of its slices, in an order that
+    /// changes from round to round. For what disturbs its neighbours: several threads, a fixed
+    /// rate of arrivals, a cold cache.
+    Alone,
 }
 
 /// One arm.
@@ -260,8 +277,33 @@ impl Resolver<'_> {
             rounds: number("rounds", &group.rounds)?,
             slices: number("slices", &group.slices)?,
             slice_ns: group.slice_ms.clamp(1, 60_000) * 1_000_000,
+            turns: self.turns(group)?,
             arms,
         })
+    }
+
+    /// A cold cache lasts for one slice, whose arm is alone.
+    fn turns(&self, group: &SuiteGroup) -> Result<Turns, SuiteError> {
+        if !group.cache.is_cold() {
+            return Ok(group.turns.unwrap_or_default());
+        }
+        let refused = |what: &str, hint: &str| {
+            let problem = format!("group `{}` is {}: {what}", group.name, group.cache);
+            Err(self.error(problem, hint.to_owned()))
+        };
+        if group.turns == Some(Turns::Interleaved) {
+            return refused("its arms cannot take turns", "leave `turns` out");
+        }
+        if group.slices.at(self.scale) != Some(1) {
+            return refused(
+                "after its first slice a cache is no longer cold",
+                "set `slices = 1`, and more `rounds`",
+            );
+        }
+        if !matches!(group.workload, SuiteWorkload::Read { .. }) {
+            return refused("only reading can be measured so", "set `cache = \"warm\"`");
+        }
+        Ok(Turns::Alone)
     }
 
     fn dataset(&self, name: &str) -> Result<Dataset, SuiteError> {

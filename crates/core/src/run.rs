@@ -9,6 +9,10 @@ use crate::case::CacheState;
 use crate::latencies::Latencies;
 use crate::plan::Plan;
 
+/// A cold slice reads at least this share of its content from a device, in percent. Not all:
+/// opening a store reads a little of it ahead.
+const COLD_READ_PERCENT: u128 = 99;
+
 /// One execution of a suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -70,12 +74,19 @@ pub struct Trial {
     /// What the live engine said is in force.
     pub read_back: BTreeMap<String, String>,
     /// What the timed slices used, by name with unit, such as `user_cpu_ns`; summed over the
-    /// trial; of `peak_memory_bytes` the largest.
+    /// trial; of levels ([`is_level`]) the largest.
     pub resources: BTreeMap<String, u64>,
     /// Latencies of the timed operations.
     pub latencies: Latencies,
     /// The timed slices, in order.
     pub samples: Vec<Sample>,
+}
+
+/// Whether a resource is a level, of which a trial keeps the largest, and not a quantity that its
+/// slices add up to: its name begins with `peak_`.
+#[must_use]
+pub fn is_level(resource: &str) -> bool {
+    resource.starts_with("peak_")
 }
 
 /// How a trial ended.
@@ -126,11 +137,19 @@ impl Sample {
 
     /// Whether the slice was in the cache state that its case is labelled with, as far as the
     /// kernel tells. A slice that was not is kept, and does not count.
+    ///
+    /// Warm: nothing came from a device. Cold: at least 99% of the content's bytes did; what is
+    /// read ahead and not used makes it more than the content.
     #[must_use]
     pub fn is_in(&self, cache: CacheState) -> bool {
         match cache {
             CacheState::Warm => {
                 self.device_read_bytes.unwrap_or(0) == 0 && self.major_faults.unwrap_or(0) == 0
+            }
+            CacheState::DataCold | CacheState::FullyCold => {
+                self.device_read_bytes.is_none_or(|read| {
+                    u128::from(read) * 100 >= u128::from(self.content_bytes) * COLD_READ_PERCENT
+                })
             }
         }
     }
@@ -155,4 +174,41 @@ pub struct Footprint {
     pub files: u64,
     /// Number of directories.
     pub directories: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(device_read_bytes: Option<u64>, major_faults: Option<u64>) -> Sample {
+        Sample {
+            turn: 0,
+            place: 0,
+            operations: 10,
+            content_bytes: 100_000,
+            elapsed_ns: 1,
+            settle_ns: None,
+            device_read_bytes,
+            major_faults,
+        }
+    }
+
+    #[test]
+    fn a_warm_slice_reads_nothing_from_a_device() {
+        assert!(sample(Some(0), Some(0)).is_in(CacheState::Warm));
+        assert!(!sample(Some(4096), Some(0)).is_in(CacheState::Warm));
+        assert!(!sample(Some(0), Some(1)).is_in(CacheState::Warm));
+        assert!(sample(None, None).is_in(CacheState::Warm));
+    }
+
+    #[test]
+    fn a_cold_slice_reads_nearly_all_of_its_content_from_a_device() {
+        for cold in [CacheState::DataCold, CacheState::FullyCold] {
+            assert!(sample(Some(99_000), Some(3)).is_in(cold));
+            assert!(sample(Some(300_000), None).is_in(cold));
+            assert!(!sample(Some(98_999), Some(3)).is_in(cold));
+            assert!(!sample(Some(0), Some(0)).is_in(cold));
+            assert!(sample(None, None).is_in(cold));
+        }
+    }
 }

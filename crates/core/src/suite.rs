@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{CacheState, Durability, Workload};
 use crate::dataset::SizeDistribution;
+use crate::plan::Turns;
 
 /// A suite as it stands in its file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -85,7 +86,7 @@ pub struct SuiteDataset {
     pub compressibility: f64,
 }
 
-/// Arms that are measured together, slice by slice in turns.
+/// Arms that are measured together and compared.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteGroup {
@@ -108,6 +109,9 @@ pub struct SuiteGroup {
     /// Length of a reading slice in milliseconds. A writing slice is one batch.
     #[serde(default = "default_slice_ms")]
     pub slice_ms: u64,
+    /// How the arms take turns, if not slice by slice; a cold group's are alone in any case.
+    #[serde(default)]
+    pub turns: Option<Turns>,
     /// The arms.
     pub arm: Vec<SuiteArm>,
 }

@@ -658,3 +658,43 @@ fn groups_of_one_name_are_refused() {
 fn datasets_of_one_name_are_refused() {
     refused(r#"name = "stones""#, r#"name = "blobs""#);
 }
+
+/// The good suite with its reading group cold.
+fn cold(more: &str) -> String {
+    changed(
+        "order = \"ascending\" }\ncache = \"warm\"",
+        &format!("order = \"ascending\" }}\ncache = \"data-cold\"{more}"),
+    )
+}
+
+#[test]
+fn arms_take_turns_unless_their_group_says_otherwise() {
+    use sqlitmus_core::plan::Turns;
+    assert_eq!(good().groups[0].turns, Turns::Interleaved);
+    let plan = accepted("cache = \"warm\"", "turns = \"alone\"\ncache = \"warm\"");
+    assert_eq!(plan.groups[0].turns, Turns::Alone);
+}
+
+#[test]
+fn arms_of_a_cold_group_are_alone_for_one_slice() {
+    use sqlitmus_core::plan::Turns;
+    let plan = resolve(&cold("").replace("slices = 5", "slices = 1"), "default", 1);
+    let plan = plan.expect("a plan");
+    assert_eq!(plan.groups[0].turns, Turns::Alone);
+    assert_eq!(arm(&plan, "read-plain").case.cache, CacheState::DataCold);
+}
+
+#[test]
+fn a_cold_group_of_several_slices_or_writes_is_refused() {
+    let error = resolve(&cold(""), "default", 1).expect_err("several slices");
+    assert!(error.problem.contains("no longer cold"), "{error}");
+    assert!(error.hint.contains("slices = 1"), "{}", error.hint);
+    let error = resolve(&cold("\nturns = \"interleaved\""), "default", 1).expect_err("turns");
+    assert!(error.problem.contains("cannot take turns"), "{error}");
+    let text = GOOD
+        .replace("slices = 5", "slices = 1")
+        .replace("slices = { default = 7, full = 9 }", "slices = 1")
+        .replace("cache = \"warm\"", "cache = \"fully-cold\"");
+    let error = resolve(&text, "default", 1).expect_err("a writing group");
+    assert!(error.problem.contains("only reading"), "{error}");
+}

@@ -107,6 +107,13 @@ pub trait Session: Send {
     /// Writing, if the engine can.
     fn writer(&mut self) -> Option<&mut dyn Writer>;
 
+    /// What the engine itself has counted since the session was opened, by name with unit. Names
+    /// contain the engine's; those that begin with `peak_` are levels, the others sums. Empty for
+    /// an engine that counts nothing.
+    fn counters(&mut self) -> BTreeMap<&'static str, u64> {
+        BTreeMap::new()
+    }
+
     /// What is really in force, asked of the live engine rather than remembered: every setting
     /// that affects durability or cache, the library's version and options.
     ///

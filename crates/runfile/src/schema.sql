@@ -133,8 +133,11 @@ JOIN round USING (round_id)
 JOIN arm USING (arm_id)
 JOIN arm_group ON arm_group.group_id = arm.group_id
 WHERE trial.outcome = 'valid'
-  AND coalesce(sample.device_read_bytes, 0) = 0
-  AND coalesce(sample.major_faults, 0) = 0
+  AND CASE arm.cache_state
+    WHEN 'warm' THEN
+      coalesce(sample.device_read_bytes, 0) = 0 AND coalesce(sample.major_faults, 0) = 0
+    ELSE coalesce(sample.device_read_bytes * 100 >= sample.content_bytes * 99, 1)
+  END
   AND NOT EXISTS (
     SELECT 1 FROM trial AS refuted
     WHERE refuted.arm_id = trial.arm_id AND refuted.outcome = 'refuted'

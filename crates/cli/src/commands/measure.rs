@@ -203,6 +203,7 @@ fn measure(
         memory_limit_bytes: environment
             .memory_usable_bytes()
             .map_or(MEMORY_LIMIT_IF_UNKNOWN_BYTES, |bytes| bytes / 2),
+        may_drop_caches: arguments.drop_caches,
         // Later than every generation that an earlier run can have written.
         next_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
         file,

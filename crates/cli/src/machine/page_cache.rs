@@ -110,11 +110,22 @@ impl PageCacheError {
 /// # Errors
 /// If it cannot be told, or a file cannot be opened.
 pub fn residency(path: &Path) -> Result<Residency, PageCacheError> {
+    residency_of_sample(path, usize::MAX)
+}
+
+/// As [`residency`], but of at most `files_max` files of a tree, evenly spread.
+///
+/// # Errors
+/// As [`residency`].
+pub fn residency_of_sample(path: &Path, files_max: usize) -> Result<Residency, PageCacheError> {
+    let mut files = Vec::new();
+    list_files(path, &mut files)?;
+    let step = files.len().div_ceil(files_max.max(1)).max(1);
     let mut sum = Residency::NONE;
-    for_each_file(path, &mut |path, file| {
-        sum = sum.plus(residency_of_file(path, file)?);
-        Ok(())
-    })?;
+    for path in files.iter().step_by(step) {
+        let file = File::open(path).map_err(failed("open", path))?;
+        sum = sum.plus(residency_of_file(path, &file)?);
+    }
     Ok(sum)
 }
 
@@ -224,10 +235,21 @@ fn for_each_file(
     path: &Path,
     visit: &mut dyn FnMut(&Path, &File) -> Result<(), PageCacheError>,
 ) -> Result<(), PageCacheError> {
+    let mut files = Vec::new();
+    list_files(path, &mut files)?;
+    for path in &files {
+        let file = File::open(path).map_err(failed("open", path))?;
+        visit(path, &file)?;
+    }
+    Ok(())
+}
+
+/// Lists the file at `path`, or each regular file below it; links inside are not followed.
+fn list_files(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), PageCacheError> {
     let metadata = std::fs::metadata(path).map_err(failed("look at", path))?;
     if !metadata.is_dir() {
-        let file = File::open(path).map_err(failed("open", path))?;
-        return visit(path, &file);
+        files.push(path.to_path_buf());
+        return Ok(());
     }
     let mut folders = vec![path.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -238,8 +260,7 @@ fn for_each_file(
             if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() {
-                let file = File::open(&path).map_err(failed("open", &path))?;
-                visit(&path, &file)?;
+                files.push(path);
             }
         }
     }

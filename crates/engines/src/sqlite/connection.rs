@@ -78,6 +78,8 @@ pub enum ConnectionStatus {
     CacheMisses = ffi::SQLITE_DBSTATUS_CACHE_MISS,
     /// Pages written.
     CacheWrites = ffi::SQLITE_DBSTATUS_CACHE_WRITE,
+    /// Pages written before their transaction ended, because the page cache was full.
+    CacheSpills = ffi::SQLITE_DBSTATUS_CACHE_SPILL,
 }
 
 impl Connection {

@@ -1,12 +1,13 @@
 //! One thread's work on a store: reading through SQL or a blob handle, and writing in batches.
 //! How a connection comes to have its settings is [`super::force`]'s business.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blob::{BlobId, BlobMode};
-use super::connection::Connection;
+use super::connection::{Connection, ConnectionStatus};
 use super::error::SqliteError;
 use super::force::{self, at};
 use super::settings::{Api, Checkpoints, JournalMode, Layout, Plan, ReadTransaction, Transaction};
@@ -69,6 +70,13 @@ impl Prepared {
             rollback: prepare("ROLLBACK")?,
         })
     }
+}
+
+/// The write-ahead log of a database.
+fn log_path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    path.into()
 }
 
 /// What a read or a blob write found.
@@ -390,6 +398,30 @@ impl Session for SqliteSession {
 
     fn writer(&mut self) -> Option<&mut dyn Writer> {
         Some(self)
+    }
+
+    fn counters(&mut self) -> BTreeMap<&'static str, u64> {
+        const COUNTED: [(&str, ConnectionStatus); 5] = [
+            ("sqlite_cache_hits", ConnectionStatus::CacheHits),
+            ("sqlite_cache_misses", ConnectionStatus::CacheMisses),
+            ("sqlite_cache_writes", ConnectionStatus::CacheWrites),
+            ("sqlite_cache_spills", ConnectionStatus::CacheSpills),
+            ("peak_sqlite_cache_bytes", ConnectionStatus::CacheUsed),
+        ];
+        // What this library does not count is left out.
+        let mut counters: BTreeMap<_, _> = COUNTED
+            .into_iter()
+            .filter_map(|(name, which)| {
+                let status = self.connection.status(which).ok()?;
+                Some((name, u64::try_from(status.current).ok()?))
+            })
+            .collect();
+        if self.plan.journal_mode == JournalMode::Wal {
+            let log = std::fs::metadata(log_path(&self.path));
+            let log_bytes = log.map_or(0, |metadata| metadata.len());
+            counters.insert("peak_sqlite_wal_bytes", log_bytes);
+        }
+        counters
     }
 
     fn read_back(&mut self) -> Result<ReadBack, EngineError> {
