@@ -26,6 +26,8 @@ pub mod processor;
 pub mod resources;
 pub mod scratch;
 pub mod scratch_cleaning;
+pub mod system_calls;
+pub mod trace_points;
 pub mod tree_removal;
 
 #[cfg(all(test, target_os = "linux"))]

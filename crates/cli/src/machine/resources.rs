@@ -12,6 +12,7 @@ use super::kernel_files::KernelFiles;
 #[derive(Clone, Debug)]
 pub struct ResourceSnapshot {
     usage: Option<Usage>,
+    peak_memory_bytes: Option<u64>,
     io: Option<IoCounters>,
     machine_steal_ns: Option<u64>,
     /// What taking this snapshot read before its own I/O counters were taken.
@@ -36,7 +37,8 @@ pub struct Resources {
     pub voluntary_context_switches: Option<u64>,
     /// Times the process was taken off its core.
     pub involuntary_context_switches: Option<u64>,
-    /// The largest resident memory of the process so far, in bytes; no difference.
+    /// The largest resident memory of the process, in bytes, since its program started or since
+    /// [`reset_peak_memory`]; no difference.
     pub peak_memory_bytes: Option<u64>,
     /// Bytes that read calls returned, cached or not; reads through a mapping do not count.
     pub read_call_bytes: Option<u64>,
@@ -90,12 +92,19 @@ impl Resources {
 impl ResourceSnapshot {
     /// The counters now.
     pub fn now() -> Self {
-        let (stat, own_reads_before) = read_once("/proc/stat");
+        let (stat, reads_of_stat) = read_once("/proc/stat");
+        let (status, reads_of_status) = read_once("/proc/self/status");
+        let own_reads_before = reads_of_stat.plus(reads_of_status);
         let usage = Usage::now();
+        let peak_memory_bytes = status
+            .as_deref()
+            .and_then(peak_memory_bytes)
+            .or_else(|| Some(usage.as_ref()?.peak_memory_bytes));
         // Last, and in one call, so that what the snapshot itself reads is known exactly.
         let (io, own_reads_after) = read_once("/proc/self/io");
         Self {
             usage,
+            peak_memory_bytes,
             io: io.as_deref().map(IoCounters::parse),
             machine_steal_ns: stat.as_deref().and_then(steal_ns),
             own_reads_before,
@@ -124,7 +133,7 @@ impl ResourceSnapshot {
             major_faults: usage(|usage| usage.major_faults),
             voluntary_context_switches: usage(|usage| usage.voluntary_context_switches),
             involuntary_context_switches: usage(|usage| usage.involuntary_context_switches),
-            peak_memory_bytes: self.usage.as_ref().map(|usage| usage.peak_memory_bytes),
+            peak_memory_bytes: self.peak_memory_bytes,
             read_call_bytes: less(io(|io| io.read_call_bytes), own_bytes),
             write_call_bytes: io(|io| io.write_call_bytes),
             read_calls: less(io(|io| io.read_calls), own_calls),
@@ -138,6 +147,23 @@ impl ResourceSnapshot {
                 .map(|(now, then)| now.saturating_sub(then)),
         }
     }
+}
+
+/// Forgets the peak of resident memory so far: from now on it is that of what comes, beginning with
+/// what is resident now. Returns whether the kernel did so; where it did not, peaks are those since the
+/// program started.
+pub fn reset_peak_memory() -> bool {
+    // proc(5), under /proc/pid/clear_refs: 5 sets the peak to what is resident, since Linux 4.0.
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// The peak of resident memory in `/proc/self/status`. It begins with the program, while getrusage(2)
+/// begins with the process: a process that was started by vfork is given its parent's peak there, which
+/// hides every smaller one of its own.
+fn peak_memory_bytes(status: &str) -> Option<u64> {
+    let value = super::kernel_files::line_value(status, "VmHWM")?;
+    let kibibytes: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
 }
 
 /// Time the hypervisor gave to others while a core of this machine was ready to run, since boot, in
@@ -235,14 +261,23 @@ struct OwnReads {
     bytes: u64,
 }
 
-/// The beginning of a file, read by one call: all of `/proc/self/io`, and the line that counts of
-/// `/proc/stat`.
+impl OwnReads {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// The beginning of a file, read by one call: all of `/proc/self/io`, and the lines that count of
+/// `/proc/stat` and `/proc/self/status`.
 fn read_once(path: &str) -> (Option<String>, OwnReads) {
     use std::io::Read;
     let Ok(mut file) = std::fs::File::open(path) else {
         return (None, OwnReads::default());
     };
-    let mut buffer = [0; 1024];
+    let mut buffer = [0; 4096];
     let length = file.read(&mut buffer);
     let bytes = *length.as_ref().unwrap_or(&0);
     let text = length
@@ -298,20 +333,43 @@ mod tests {
         assert!(used.peak_memory_bytes >= Some(8 << 20), "{used:?}");
     }
 
+    #[test]
+    fn the_peak_is_the_programs_own() {
+        let status = "Name:\tx\nVmPeak:\t  900 kB\nVmHWM:\t  512 kB\nVmRSS:\t  100 kB\n";
+        assert_eq!(peak_memory_bytes(status), Some(512 << 10));
+        assert_eq!(peak_memory_bytes("Name:\tx\n"), None);
+    }
+
+    /// In a process of its own, since other tests take memory as they like.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_peak_can_be_forgotten() {
+        const MARK: &str = "SQLITMUS_TEST_PEAK_CHILD";
+        const BIG: u64 = 256 << 20;
+        let peak = || {
+            let now = ResourceSnapshot::now();
+            now.since(&now).peak_memory_bytes.expect("peak")
+        };
+        if std::env::var_os(MARK).is_none() {
+            run_alone(MARK);
+            return;
+        }
+        let memory = vec![1u8; BIG as usize];
+        assert!(std::hint::black_box(&memory).len() as u64 == BIG);
+        drop(memory);
+        assert!(peak() >= BIG);
+        if reset_peak_memory() {
+            assert!(peak() < BIG / 2, "{}", peak());
+        }
+    }
+
     /// In a process of its own, since the counters are those of all threads and other tests read.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_snapshot_does_not_count_its_own_reading() {
         const MARK: &str = "SQLITMUS_TEST_SNAPSHOT_CHILD";
         if std::env::var_os(MARK).is_none() {
-            let name = std::thread::current().name().map(str::to_owned);
-            let status = std::process::Command::new(std::env::current_exe().expect("program"))
-                .args(["--exact", &name.expect("name"), "--test-threads=1"])
-                .env(MARK, "1")
-                .stdout(std::process::Stdio::null())
-                .status()
-                .expect("child");
-            assert!(status.success());
+            run_alone(MARK);
             return;
         }
         let before = ResourceSnapshot::now();
@@ -326,5 +384,18 @@ mod tests {
         let busy = ResourceSnapshot::now().since(&after);
         assert_eq!(busy.read_calls, Some(own.calls));
         assert_eq!(busy.read_call_bytes, Some(own.bytes));
+    }
+
+    /// Runs the current test again in a process of its own, with a mark in its environment.
+    #[cfg(target_os = "linux")]
+    fn run_alone(mark: &str) {
+        let name = std::thread::current().name().map(str::to_owned);
+        let status = std::process::Command::new(std::env::current_exe().expect("program"))
+            .args(["--exact", &name.expect("name"), "--test-threads=1"])
+            .env(mark, "1")
+            .stdout(std::process::Stdio::null())
+            .status()
+            .expect("child");
+        assert!(status.success());
     }
 }
