@@ -5,6 +5,7 @@ use std::fmt;
 
 use sqlitmus_runfile::RunFileError;
 
+use crate::machine::loopback::{LoopbackError, SpecificationError};
 use crate::machine::place::PlaceError;
 use crate::machine::scratch::ScratchError;
 
@@ -99,6 +100,29 @@ impl From<ScratchError> for Failure {
             message: with_causes(&error),
             hint: error.hint().unwrap_or_default(),
         }
+    }
+}
+
+/// Bad input, unless the machine gave out.
+impl From<LoopbackError> for Failure {
+    fn from(error: LoopbackError) -> Self {
+        let code = if error.is_environment() {
+            ExitCode::Environment
+        } else {
+            ExitCode::BadInput
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint(),
+        }
+    }
+}
+
+/// Bad input.
+impl From<SpecificationError> for Failure {
+    fn from(error: SpecificationError) -> Self {
+        Self::bad_input(error.to_string(), error.hint)
     }
 }
 

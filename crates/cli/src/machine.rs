@@ -15,6 +15,7 @@ pub mod drop_caches;
 pub mod environment;
 pub mod free_name;
 pub mod kernel_files;
+pub mod loopback;
 pub mod mounts;
 pub mod own_program;
 pub mod owner_record;

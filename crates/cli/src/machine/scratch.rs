@@ -7,6 +7,7 @@
 //! .sqlitmus/lock              held by the run that measures
 //! .sqlitmus/stores/NAME       each with its own owner file beside it
 //! .sqlitmus/runs/NAME         each with its own owner file beside it
+//! .sqlitmus/loopback/NAME     likewise; made when the first filesystem is, see `loopback`
 //! ```
 //!
 //! What stores and run files are called and contain is left to the orchestrator, which makes them
@@ -30,6 +31,7 @@ pub(super) const MARKER: &str = ".sqlitmus-owner";
 pub(super) const LOCK: &str = "lock";
 pub(super) const STORES: &str = "stores";
 pub(super) const RUNS: &str = "runs";
+pub(super) const LOOPBACK: &str = "loopback";
 pub(super) const IGNORE: &str = ".gitignore";
 pub(super) const IGNORE_TEXT: &str = "# Made by sqlitmus; `sqlitmus clean` removes it.\n*\n";
 /// Tells backup programs that stores can be made again: <https://bford.info/cachedir/>
@@ -163,6 +165,21 @@ impl Scratch {
     /// Where run files lie.
     pub fn runs_directory(&self) -> PathBuf {
         self.root.join(RUNS)
+    }
+
+    /// Where filesystems of ours lie, with their mount points.
+    pub fn loopback_directory(&self) -> PathBuf {
+        self.root.join(LOOPBACK)
+    }
+
+    /// As [`Scratch::loopback_directory`], which is made if it is missing.
+    ///
+    /// # Errors
+    /// [`ScratchError::Foreign`] if it is a symbolic link or no directory.
+    pub fn open_loopback_directory(&self) -> Result<PathBuf, ScratchError> {
+        let folder = self.loopback_directory();
+        require_directory(&folder)?;
+        Ok(folder)
     }
 
     /// Takes the right to measure here, at once or not at all. The kernel gives it back when this

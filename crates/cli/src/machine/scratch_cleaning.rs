@@ -10,11 +10,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::loopback;
 use super::owner_record::RecordReading;
 use super::ownership::{self, OwnershipError, Standing};
 use super::path_suffix::with_suffix;
 use super::scratch::{
-    CACHE_TAG, CACHE_TAG_TEXT, IGNORE, IGNORE_TEXT, LOCK, MARKER, RUNS, STORES, Scratch,
+    CACHE_TAG, CACHE_TAG_TEXT, IGNORE, IGNORE_TEXT, LOCK, LOOPBACK, MARKER, RUNS, STORES, Scratch,
     ScratchError, failed, is_real_directory, list,
 };
 use super::tree_removal::TreeSize;
@@ -74,6 +75,17 @@ pub fn clean(place: &Path, options: CleanOptions) -> Result<Option<CleanReport>,
     };
     let _lock = scratch.lock()?;
     let mut report = CleanReport::default();
+    if !options.list_only {
+        for path in owned_bases(&scratch.loopback_directory())? {
+            // What is still mounted cannot be removed, which is reported below.
+            let _ = loopback::release_folder(&path);
+        }
+    }
+    clean_folder(
+        &scratch.loopback_directory(),
+        options.list_only,
+        &mut report,
+    )?;
     clean_folder(&scratch.stores_directory(), options.list_only, &mut report)?;
     if options.with_runs {
         clean_folder(&scratch.runs_directory(), options.list_only, &mut report)?;
@@ -159,7 +171,7 @@ fn clean_path(path: &Path, list_only: bool) -> Result<Option<TreeSize>, Ownershi
 }
 
 /// The paths in a folder that have an owner file beside them, sorted.
-fn owned_bases(folder: &Path) -> Result<Vec<PathBuf>, ScratchError> {
+pub(super) fn owned_bases(folder: &Path) -> Result<Vec<PathBuf>, ScratchError> {
     let base = |path: PathBuf| {
         let name = path.file_name()?.as_bytes();
         let base = name.strip_suffix(ownership::SIDECAR_SUFFIX.as_bytes())?;
@@ -190,7 +202,7 @@ fn is_staged_name_of(path: &Path, base: &Path) -> bool {
 fn list_foreign_in_root(scratch: &Scratch, report: &mut CleanReport) -> Result<(), ScratchError> {
     for path in list(scratch.root())? {
         let name = path.file_name().unwrap_or_default();
-        let reason = if [STORES, RUNS].iter().any(|known| name == *known) {
+        let reason = if [STORES, RUNS, LOOPBACK].iter().any(|known| name == *known) {
             if is_real_directory(&path)? {
                 continue;
             }
@@ -237,6 +249,7 @@ fn remove_root(scratch: &Scratch) -> Result<bool, ScratchError> {
     }
     remove_folder(&scratch.stores_directory())?;
     remove_folder(&scratch.runs_directory())?;
+    remove_folder(&scratch.loopback_directory())?;
     // The marker goes last of the files, so that an interrupted cleaning can be repeated.
     for name in [IGNORE, LOCK, MARKER] {
         remove_file(scratch.root().join(name))?;

@@ -5,7 +5,23 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A mounted filesystem, in a temporary folder of its own.
+/// Whether tests may mount; if not, that is said on stderr.
+pub(super) fn is_allowed() -> bool {
+    let is_allowed =
+        std::env::var_os("SQLITMUS_TEST_MOUNTS").is_some() && rustix::process::geteuid().is_root();
+    if !is_allowed {
+        say_skipped("mounting needs root and SQLITMUS_TEST_MOUNTS=1");
+    }
+    is_allowed
+}
+
+/// Says on stderr why a test checks nothing.
+pub(super) fn say_skipped(reason: &str) {
+    writeln!(std::io::stderr(), "skipped: {reason}").expect("stderr");
+}
+
+/// A mounted filesystem, in a temporary folder of its own. (Filesystems with a type of their own
+/// are made by `loopback`; here are the odd ones: overlays, second mounts, read-only ones.)
 pub(super) struct TestMount {
     folder: tempfile::TempDir,
 }
@@ -16,10 +32,7 @@ impl TestMount {
     pub(super) fn new<const COUNT: usize>(
         arguments: impl FnOnce(&Path) -> [String; COUNT],
     ) -> Option<Self> {
-        let is_allowed = std::env::var_os("SQLITMUS_TEST_MOUNTS").is_some();
-        if !is_allowed || !rustix::process::geteuid().is_root() {
-            let reason = "skipped: mounting needs root and SQLITMUS_TEST_MOUNTS=1";
-            writeln!(std::io::stderr(), "{reason}").expect("stderr");
+        if !is_allowed() {
             return None;
         }
         let folder = tempfile::tempdir().expect("temporary directory");
