@@ -76,6 +76,7 @@ Examples:
   sqlitmus measure --full --group read   the group read alone, at that scale
   sqlitmus measure my-suite.toml         a suite of your own
   sqlitmus measure --json > result.json
+  sqlitmus measure --resume latest       go on where Ctrl-C or a kill has stopped the last run
 
 Stores are kept in .sqlitmus/ of the place: the next run uses its folders of files
 again, and writes databases anew. `sqlitmus clean` removes them. Data goes to standard output, progress to standard error.";
@@ -125,6 +126,11 @@ pub struct MeasureArguments {
     /// Write the run file here instead of .sqlitmus/runs/
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Go on with a run that was interrupted or killed: its run file, or `latest`
+    #[arg(long, value_name = "RUN", conflicts_with_all = [
+        "suite", "full", "scale", "group", "rounds", "seed", "output"
+    ])]
+    pub resume: Option<String>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,

@@ -30,6 +30,7 @@ pub mod scratch_cleaning;
 pub mod system_calls;
 pub mod trace_points;
 pub mod tree_removal;
+pub mod verification;
 
 #[cfg(all(test, target_os = "linux"))]
 mod test_mount;

@@ -122,8 +122,14 @@ impl Orchestrator<'_> {
 
     /// Runs one group; says whether an arm failed.
     fn run_group(&mut self, plan: &Plan, group: &Group) -> anyhow::Result<bool> {
-        let mut state = GroupState::default();
-        let mut trials = self.fill_stores(group)?;
+        let mut state = self.recorded(group)?;
+        if state.rounds >= state.wanted_rounds(group) {
+            if group.writes() && self.stores.any_in_use(group) {
+                self.verify_written(group, &mut state)?;
+            }
+            return Ok(state.any_failed);
+        }
+        let mut trials = self.fill_stores(group, state.rounds)?;
         if group.writes() {
             self.stores.mark_in_use(group)?;
         }
@@ -164,6 +170,30 @@ impl Orchestrator<'_> {
         Ok(state.any_failed)
     }
 
+    /// How far a group has come by what the run file holds: nothing in a new run.
+    fn recorded(&self, group: &Group) -> anyhow::Result<GroupState> {
+        let rounds = self.file.rounds().map_err(Failure::from)?;
+        let mut state = GroupState::default();
+        let complete: Vec<u32> = rounds
+            .iter()
+            .filter(|round| round.group == group.name && round.complete)
+            .map(|round| round.round)
+            .collect();
+        if complete.is_empty() {
+            return Ok(state);
+        }
+        // Rounds end one after the other: none is missing before the last.
+        state.rounds = complete.len() as u32;
+        let run = self.file.run().map_err(Failure::from)?;
+        for trial in &run.trials {
+            let is_of_group = group.arms.iter().any(|arm| arm.name == trial.arm);
+            if is_of_group && complete.contains(&trial.round) {
+                state.note(trial);
+            }
+        }
+        Ok(state)
+    }
+
     /// Notes how a trial ended, and tells if it failed or was skipped.
     fn note(&mut self, trial: &Trial, state: &mut GroupState) {
         state.note(trial);
@@ -177,8 +207,8 @@ impl Orchestrator<'_> {
         (self.tell)(Event::Trouble { message });
     }
 
-    /// Fills what is not yet filled; returns a trial for every arm that cannot be.
-    fn fill_stores(&mut self, group: &Group) -> anyhow::Result<Vec<Trial>> {
+    /// Fills what is not yet filled; returns a trial of this round for every arm that cannot be.
+    fn fill_stores(&mut self, group: &Group, round: u32) -> anyhow::Result<Vec<Trial>> {
         let stores = self.stores.to_fill(group).len();
         if stores > 0 {
             (self.tell)(Event::Filling { group, stores });
@@ -194,7 +224,7 @@ impl Orchestrator<'_> {
                 Err(error) if matches!(*error, StoreError::Interrupted) => {}
                 Err(error) => {
                     let outcome = error.outcome()?;
-                    without_store.push(round::trial_without_samples(&arm, 0, 0, outcome));
+                    without_store.push(round::trial_without_samples(&arm, round, 0, outcome));
                 }
             }
         }
@@ -242,8 +272,8 @@ impl Orchestrator<'_> {
                 set: set as u32,
             };
             let result = context.run(&members, place);
-            // One for the lead-in and one for every slice.
-            self.next_generation += u64::from(group.slices) + 1;
+            // One for the lead-in, one for every slice, one for counting system calls.
+            self.next_generation += u64::from(group.slices) + 2;
             trials.extend(result.trials);
             for (arm, written) in result.written {
                 state.note_written(&arm, written);

@@ -35,6 +35,12 @@ pub enum Request {
     },
     /// Finish what the slice's commits have left for later, and have it written to the device.
     Settle,
+    /// Do what a slice does, untimed, and count the system calls: some hundreds of reads, or one
+    /// batch.
+    Count {
+        /// Generation of the content to write; ignored by reading workloads.
+        generation: u64,
+    },
     /// Read these keys, untimed, and end.
     Finish {
         /// Keys to digest.
@@ -102,6 +108,13 @@ pub enum Response {
     Settled {
         /// Time it took, in nanoseconds.
         elapsed_ns: u64,
+    },
+    /// To [`Request::Count`].
+    Counted {
+        /// The operations.
+        span: Span,
+        /// Their system calls by name; `None` where the kernel does not let us count.
+        system_calls: Option<BTreeMap<String, u64>>,
     },
     /// To [`Request::Finish`].
     Finished {

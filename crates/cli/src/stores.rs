@@ -299,6 +299,13 @@ impl Stores {
         sync(&self.directory)
     }
 
+    /// Whether a store of a group carries the mark of being written: it was not verified yet.
+    #[must_use]
+    pub fn any_in_use(&self, group: &Group) -> bool {
+        let mut paths = group.arms.iter().map(|arm| self.path(group, arm));
+        paths.any(|path| mark(&path).exists())
+    }
+
     /// Takes the mark of an arm's store away.
     ///
     /// # Errors

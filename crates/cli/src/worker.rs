@@ -19,7 +19,8 @@ use sqlitmus_engines::{EngineError, Session};
 use crate::failure::with_causes;
 use crate::machine::device_reads::DeviceReads;
 use crate::machine::kernel_files::KernelFiles;
-use crate::machine::resources::ResourceSnapshot;
+use crate::machine::resources::{ResourceSnapshot, reset_peak_memory};
+use crate::machine::system_calls::SystemCallCounter;
 use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 
@@ -29,6 +30,9 @@ const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
 /// Digits kept of a latency: two, which is within 1%, keep the histogram at some 30 kB, so that
 /// recording does not push the engine's data out of the processor's cache.
 const LATENCY_DIGITS: u8 = 2;
+
+/// Reads whose system calls are counted.
+const COUNTED_READS: u64 = 256;
 
 /// Answers requests until there are no more; says whether all went well.
 pub fn serve(requests: &mut dyn BufRead, responses: &mut dyn Write) -> bool {
@@ -81,6 +85,7 @@ impl Worker {
             (Request::LeadIn { generation }, Some(trial)) => trial.lead_in(generation),
             (Request::Slice { generation }, Some(trial)) => trial.slice(generation),
             (Request::Settle, Some(trial)) => trial.settle(),
+            (Request::Count { generation }, Some(trial)) => trial.count(generation),
             (Request::Finish { verify }, Some(trial)) => trial.finish(&verify),
             (request, _) => return failed(format!("out of order: {request:?}")),
         };
@@ -168,6 +173,8 @@ impl Trial {
             batch: Batch::default(),
             preparation,
         };
+        // What preparing took is not the timed operations' peak.
+        reset_peak_memory();
         let response = Response::Prepared {
             protocol_version: PROTOCOL_VERSION,
             read_back,
@@ -264,6 +271,39 @@ impl Trial {
             timed,
             elapsed_ns,
             latencies: counts(&self.latencies),
+        })
+    }
+
+    fn count(&mut self, generation: u64) -> Result<Response, EngineError> {
+        // Content is made before: what that asks of the system is not the engine's.
+        let batch = match self.preparation.case.workload {
+            Workload::Read { .. } => None,
+            Workload::Overwrite { operations, .. } => {
+                let dataset = &self.preparation.case.dataset;
+                let walk = &mut self.walk;
+                Some(self.batch.fill(dataset, walk, operations, generation))
+            }
+        };
+        // Without the right to count, the operations are done all the same.
+        let counter = SystemCallCounter::of_this_thread()
+            .and_then(|counter| counter.start().map(|()| counter))
+            .ok();
+        let span = match batch {
+            None => self.read_untimed(|done| done < COUNTED_READS)?,
+            Some(span) => {
+                write_batch(self.session.as_mut(), &self.batch, None)?;
+                span
+            }
+        };
+        let counted = counter.and_then(|counter| counter.stop().ok());
+        Ok(Response::Counted {
+            span,
+            system_calls: counted.map(|calls| {
+                calls
+                    .into_iter()
+                    .map(|(name, calls)| (name.to_owned(), calls))
+                    .collect()
+            }),
         })
     }
 

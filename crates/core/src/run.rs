@@ -76,10 +76,22 @@ pub struct Trial {
     /// What the timed slices used, by name with unit, such as `user_cpu_ns`; summed over the
     /// trial; of levels ([`is_level`]) the largest.
     pub resources: BTreeMap<String, u64>,
+    /// System calls of operations that were not timed; `None` if they were not counted.
+    pub system_calls: Option<SystemCalls>,
     /// Latencies of the timed operations.
     pub latencies: Latencies,
     /// The timed slices, in order.
     pub samples: Vec<Sample>,
+}
+
+/// System calls that some operations made, by name. Counting them takes time, so these operations
+/// come after the timed ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemCalls {
+    /// Operations done while they were counted.
+    pub operations: u64,
+    /// Number of calls by name; only those that occurred.
+    pub calls: BTreeMap<String, u64>,
 }
 
 /// Whether a resource is a level, of which a trial keeps the largest, and not a quantity that its

@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, Row, Statement};
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_core::plan::Plan;
-use sqlitmus_core::run::{Footprint, Outcome, Run, RunHead, RunState, Sample, Trial};
+use sqlitmus_core::run::{Footprint, Outcome, Run, RunHead, RunState, Sample, SystemCalls, Trial};
 
 use crate::error::RunFileError;
 use crate::latency_blob::decode_latencies;
@@ -204,6 +204,8 @@ struct TrialReader<'c> {
     trials: Statement<'c>,
     samples: Statement<'c>,
     resources: Statement<'c>,
+    /// `None` in a file from before there was such a table.
+    system_calls: Option<Statement<'c>>,
     /// By `read_back_id`: few, shared by many trials.
     read_backs: BTreeMap<i64, BTreeMap<String, String>>,
 }
@@ -227,6 +229,12 @@ impl<'c> TrialReader<'c> {
                  FROM sample WHERE trial_id = ? ORDER BY turn",
             )?,
             resources: connection.prepare("SELECT name, value FROM resource WHERE trial_id = ?")?,
+            system_calls: if connection.table_exists(None, "system_call")? {
+                let sql = "SELECT name, calls, operations FROM system_call WHERE trial_id = ?";
+                Some(connection.prepare(sql)?)
+            } else {
+                None
+            },
             read_backs: read_backs(connection)?,
         })
     }
@@ -246,6 +254,10 @@ impl<'c> TrialReader<'c> {
                 outcome: outcome(row)?,
                 read_back: read_back.clone(),
                 resources: resources(&mut self.resources, trial_id)?,
+                system_calls: match &mut self.system_calls {
+                    Some(statement) => system_calls(statement, trial_id)?,
+                    None => None,
+                },
                 latencies: latencies(row, trial_id)?,
                 samples: samples(&mut self.samples, trial_id)?,
             });
@@ -313,6 +325,20 @@ fn resources(statement: &mut Statement<'_>, trial_id: i64) -> Reading<BTreeMap<S
         resources.insert(row.get(0)?, unsigned(row, 1)?);
     }
     Ok(resources)
+}
+
+fn system_calls(statement: &mut Statement<'_>, trial_id: i64) -> Reading<Option<SystemCalls>> {
+    let mut rows = statement.query([trial_id])?;
+    let mut counted: Option<SystemCalls> = None;
+    while let Some(row) = rows.next()? {
+        let operations = unsigned(row, 2)?;
+        let counted = counted.get_or_insert_with(|| SystemCalls {
+            operations,
+            calls: BTreeMap::new(),
+        });
+        counted.calls.insert(row.get(0)?, unsigned(row, 1)?);
+    }
+    Ok(counted)
 }
 
 fn samples(statement: &mut Statement<'_>, trial_id: i64) -> Reading<Vec<Sample>> {

@@ -115,6 +115,8 @@ struct TrialInsertion<'t> {
     read_back: Statement<'t>,
     trial: Statement<'t>,
     resource: Statement<'t>,
+    /// `None` in a file that was begun before there was such a table.
+    system_call: Option<Statement<'t>>,
     sample: Statement<'t>,
 }
 
@@ -133,6 +135,11 @@ impl<'t> TrialInsertion<'t> {
                    read_back_id, latencies) VALUES (?, ?, ?, ?, ?, ?, ?)",
             )?,
             resource: transaction.prepare("INSERT INTO resource VALUES (?, ?, ?)")?,
+            system_call: if transaction.table_exists(None, "system_call")? {
+                Some(transaction.prepare("INSERT INTO system_call VALUES (?, ?, ?, ?)")?)
+            } else {
+                None
+            },
             sample: transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
         })
     }
@@ -164,6 +171,14 @@ impl<'t> TrialInsertion<'t> {
         for (name, value) in &trial.resources {
             let values = params![trial_id, name, signed(name, *value)?];
             self.resource.execute(values).map_err(failed)?;
+        }
+        if let Some((counted, insert)) = trial.system_calls.as_ref().zip(self.system_call.as_mut())
+        {
+            let operations = signed("operations", counted.operations)?;
+            for (name, calls) in &counted.calls {
+                let values = params![trial_id, name, signed(name, *calls)?, operations];
+                insert.execute(values).map_err(failed)?;
+            }
         }
         for sample in &trial.samples {
             self.sample(trial_id, sample, failed)?;

@@ -90,6 +90,21 @@ impl RunFile {
         })
     }
 
+    /// Adds a fact to the environment, after those that are there.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn record_fact(&mut self, name: &str, value: &str) -> Result<(), RunFileError> {
+        self.write(|transaction, failed| {
+            let sql = "INSERT INTO environment \
+                       SELECT coalesce(max(position) + 1, 0), ?, ? FROM environment";
+            transaction
+                .execute(sql, params![name, value])
+                .map_err(failed)?;
+            Ok(())
+        })
+    }
+
     /// Records a round of a group with all its trials, in the order they ended; all or nothing.
     /// `complete` is false if the round was interrupted: its trials count until the same round is
     /// recorded again, and are kept after that.

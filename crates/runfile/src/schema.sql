@@ -92,6 +92,14 @@ CREATE TABLE resource (
   PRIMARY KEY (trial_id, name)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE system_call (
+  trial_id INTEGER NOT NULL REFERENCES trial,
+  name TEXT NOT NULL,
+  calls INTEGER NOT NULL CHECK (calls >= 0),
+  operations INTEGER NOT NULL CHECK (operations > 0), -- untimed ones that made these calls
+  PRIMARY KEY (trial_id, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sample (
   trial_id INTEGER NOT NULL REFERENCES trial,
   turn INTEGER NOT NULL CHECK (turn >= 0), -- from 0; slices of one turn are compared

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use sqlitmus_core::dataset::SizeDistribution;
 use sqlitmus_core::latencies::Latencies;
-use sqlitmus_core::run::{Footprint, Outcome, Run, RunState, Sample, Trial};
+use sqlitmus_core::run::{Footprint, Outcome, Run, RunState, Sample, SystemCalls, Trial};
 use sqlitmus_core::suite::{Chart, ChartKind, Published};
 use sqlitmus_runfile::{
     RecordedRound, RunFile, RunFileError, SUPERSEDED, head, heads, read, rounds,
@@ -57,6 +57,13 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
     })
 }
 
+/// Counted or not; no operation makes no calls at all.
+fn system_calls() -> impl Strategy<Value = Option<SystemCalls>> {
+    let calls = proptest::collection::btree_map(any::<String>(), 0..=LARGEST, 1..4);
+    let counted = (1..=LARGEST, calls);
+    proptest::option::of(counted.prop_map(|(operations, calls)| SystemCalls { operations, calls }))
+}
+
 fn trials() -> impl Strategy<Value = Trial> {
     let latencies = proptest::collection::btree_map(any::<u64>(), any::<u64>(), 0..6);
     let read_back = proptest::collection::btree_map(any::<String>(), any::<String>(), 0..3);
@@ -67,17 +74,27 @@ fn trials() -> impl Strategy<Value = Trial> {
         outcomes(),
         read_back,
         resources,
+        system_calls(),
         latencies,
         samples(),
     )
         .prop_map(
-            |((arm, round, set), outcome, read_back, resources, latencies, samples)| Trial {
+            |(
+                (arm, round, set),
+                outcome,
+                read_back,
+                resources,
+                system_calls,
+                latencies,
+                samples,
+            )| Trial {
                 arm: ARMS[arm].to_owned(),
                 round,
                 set,
                 outcome,
                 read_back,
                 resources,
+                system_calls,
                 latencies: Latencies(latencies.into_iter().collect()),
                 samples,
             },

@@ -1,6 +1,8 @@
 //! `sqlitmus measure`: resolves a suite, says what will happen, has it measured, and prints the
 //! answer.
 
+mod resume;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +24,7 @@ use crate::machine::ownership;
 use crate::machine::place::Place;
 use crate::machine::processor::{self, CoreChoice};
 use crate::machine::scratch::{SCRATCH_NAME, Scratch};
+use crate::machine::verification;
 use crate::orchestrator::worker_process::WorkerProgram;
 use crate::orchestrator::{Ending, Orchestrator};
 use crate::progress::{Progress, estimate_ns, filling_ns};
@@ -40,6 +43,9 @@ const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
 /// # Errors
 /// Bad input before anything is created; the environment later.
 pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
+    if let Some(word) = &arguments.resume {
+        return resume::run(arguments, word);
+    }
     let plan = resolve(arguments)?;
     let place = Place::inspect(&arguments.place).map_err(Failure::from)?;
     if let Some(output) = &arguments.output {
@@ -69,13 +75,29 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         command_line: command_line(),
         place: place.path.display().to_string(),
     };
-    let mut facts = environment.facts().to_vec();
-    facts.extend(place.facts());
+    let facts = facts(&environment, &place);
     let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
     }
     let ending = measure(arguments, &plan, &environment, stores, &name, &mut file);
+    conclude(arguments, file, ending)
+}
+
+/// What is known of the machine and the place, and of what can be verified there.
+fn facts(environment: &Environment, place: &Place) -> Vec<(String, String)> {
+    let mut facts = environment.facts().to_vec();
+    facts.extend(place.facts());
+    facts.extend(verification::facts());
+    facts
+}
+
+/// Records how the run ended, and prints its answer.
+fn conclude(
+    arguments: &MeasureArguments,
+    mut file: RunFile,
+    ending: anyhow::Result<Ending>,
+) -> anyhow::Result<ExitCode> {
     let state = match &ending {
         Ok(Ending {
             interrupted: false, ..
@@ -86,6 +108,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     let finished = file.finish(state, Some(&now_utc()));
     let ending = ending?;
     finished.map_err(Failure::from)?;
+    let path = file.path().to_owned();
     drop(file);
     answer(arguments, &path, ending)
 }

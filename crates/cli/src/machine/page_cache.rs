@@ -20,6 +20,15 @@ pub enum ResidencyMethod {
     Mincore,
 }
 
+impl std::fmt::Display for ResidencyMethod {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Cachestat => "cachestat",
+            Self::Mincore => "mincore",
+        })
+    }
+}
+
 /// How much of one or several files the page cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {

@@ -145,6 +145,9 @@ impl Scratch {
         match scratch.marker()? {
             RecordReading::Found { record, user } => scratch.require_ours(&record, user)?,
             RecordReading::NotOurs(reason) => return Err(foreign(&scratch.root, &reason)),
+            // As a process leaves it that was killed right after creating it: nothing is in it, and
+            // opening will take it into use.
+            RecordReading::Missing if list(&scratch.root)?.is_empty() => return Ok(None),
             RecordReading::Missing => {
                 return Err(foreign(&scratch.root, "it has no owner file"));
             }

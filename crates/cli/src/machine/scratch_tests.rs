@@ -237,3 +237,12 @@ fn an_empty_directory_may_be_used_but_is_not_removed() {
     assert!(!report.is_scratch_removed);
     assert!(names(scratch.root()).is_empty());
 }
+
+#[test]
+fn an_empty_directory_is_no_scratch_yet_and_can_become_one() {
+    let place = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(place.path().join(SCRATCH_NAME)).expect("created");
+    assert!(Scratch::find(place.path()).expect("looked for").is_none());
+    Scratch::open(place.path()).expect("taken into use");
+    assert!(Scratch::find(place.path()).expect("looked for").is_some());
+}

@@ -9,7 +9,7 @@ use sqlitmus_core::case::{CacheState, Workload};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_core::plan::Arm;
-use sqlitmus_core::run::{Outcome, Sample, Trial, is_level};
+use sqlitmus_core::run::{Outcome, Sample, SystemCalls, Trial, is_level};
 
 use super::cache_state::{NotInState, StoreFiles};
 use super::expectation::{ContentSums, Verification, Written};
@@ -309,6 +309,36 @@ impl<'a> LiveArm<'a> {
         }
         self.trial.samples.push(sample);
         self.add_used(resources);
+        Ok(())
+    }
+
+    /// Has the worker do what a slice does once more, untimed, and count the system calls.
+    ///
+    /// # Errors
+    /// It does not, or not what it was to do.
+    pub fn count(&mut self, walk: &KeyWalk, generation: u64) -> Result<(), Stop> {
+        let Response::Counted { span, system_calls } = self.ask(&Request::Count { generation })?
+        else {
+            return Err(lied("the worker did not answer a count with a count"));
+        };
+        self.follow(walk, &span)?;
+        match self.arm.case.workload {
+            Workload::Read { .. } => self.check_sum(walk, &span)?,
+            Workload::Overwrite { operations, .. } if span.operations == operations => {
+                self.written.note(walk, &span, generation);
+            }
+            Workload::Overwrite { .. } => {
+                return Err(lied(
+                    "the worker did not write the whole batch to be counted",
+                ));
+            }
+        }
+        if span.operations > 0 {
+            self.trial.system_calls = system_calls.map(|calls| SystemCalls {
+                operations: span.operations,
+                calls,
+            });
+        }
         Ok(())
     }
 

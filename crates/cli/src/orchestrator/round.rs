@@ -150,6 +150,13 @@ impl<'a> RoundContext<'a> {
         }
         check_stores(&mut live);
         self.take_turns(&mut live, first_place, &common.walk, place);
+        if place.round == 0 {
+            // Once is enough: what an operation asks of the system is the same in every round.
+            let generation = self.first_generation + 1 + u64::from(self.group.slices);
+            for arm in &mut live {
+                arm.step(|arm| arm.count(&common.walk, generation));
+            }
+        }
         for arm in &mut live {
             let seed = mix(self.plan.seed ^ u64::from(place.round));
             arm.step(|arm| arm.finish(seed));
@@ -255,6 +262,7 @@ pub fn trial_without_samples(arm: &str, round: u32, set: u32, outcome: Outcome) 
         outcome,
         read_back: Default::default(),
         resources: Default::default(),
+        system_calls: None,
         latencies: Latencies::default(),
         samples: Vec::new(),
     }
