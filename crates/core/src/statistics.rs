@@ -48,7 +48,7 @@ mod variance;
 pub use comparison::{ComparisonError, PairedRound, RatioEstimate, compare, noise_floor};
 pub use describe::{mean, median, quantile, sample_variance};
 pub use interval::{Interval, MeanEstimate, t_interval};
-pub use unpaired::unpaired;
+pub use unpaired::{difference_of_means, unpaired};
 
 /// The confidence that intervals are given with unless something else is asked for.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;

@@ -37,6 +37,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, fsync, mkdir, open};
 use rustix::io::Errno;
 use sqlitmus_core::case::Durability;
+use sqlitmus_core::environment::said;
 use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings};
 
 use crate::engine::{Capabilities, Content, Engine, EngineError, ReadBack, Session, Store, Writer};
@@ -172,7 +173,7 @@ impl Means {
         ]);
         if self.api == Api::Stdio {
             // Buffer sizes and with them the number of system calls are the C library's choice.
-            back.insert("c_library".to_owned(), stdio::c_library());
+            back.insert(said::C_LIBRARY.to_owned(), stdio::c_library());
         }
         back
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use sqlitmus_core::environment::{UNKNOWN, fact, said};
 use sqlitmus_core::run::Run;
 
 use crate::summary::plural;
@@ -11,27 +12,27 @@ use crate::text::clean;
 /// The machine in short pieces: `AMD EPYC, 2 cores, 24 GB`, `ext4 on /dev/vda (virtual disk)`,
 /// `Linux 6.18.44`, `SQLite 3.54.1`. What the run does not know is left out.
 pub(crate) fn pieces(run: &Run) -> Vec<String> {
-    let number = |name: &str| fact(run, name).and_then(|value| value.parse::<u64>().ok());
-    let model = fact(run, "cpu_model")
+    let number = |name: &str| known(run, name).and_then(|value| value.parse::<u64>().ok());
+    let model = known(run, fact::CPU_MODEL)
         .map(|model| short_model(&model))
-        .or_else(|| fact(run, "cpu_architecture").map(|name| format!("{name} processor")));
-    let cores = number("cpu_logical_cores").map(|all| match number("cpu_allowed_cores") {
+        .or_else(|| known(run, fact::CPU_ARCHITECTURE).map(|name| format!("{name} processor")));
+    let cores = number(fact::CPU_LOGICAL_CORES).map(|all| match number(fact::CPU_ALLOWED_CORES) {
         Some(allowed) if allowed < all => format!("{allowed} of {all} cores"),
         _ => plural(all, "core", "cores"),
     });
-    let memory = number("memory_total_bytes").map(|total| {
-        match number("memory_limit_bytes").filter(|limit| *limit < total) {
+    let memory = number(fact::MEMORY_TOTAL_BYTES).map(|total| {
+        match number(fact::MEMORY_LIMIT_BYTES).filter(|limit| *limit < total) {
             Some(limit) => format!("{} limited to {}", memory(total), memory(limit)),
             None => memory(total),
         }
     });
     let hardware: Vec<String> = [model, cores, memory].into_iter().flatten().collect();
     let versions: Vec<String> = sqlite_versions(run).into_iter().collect();
-    let place = fact(run, "place_description").or_else(|| fact(run, "filesystem"));
+    let place = known(run, fact::PLACE_DESCRIPTION).or_else(|| known(run, fact::FILESYSTEM));
     let pieces = [
         (!hardware.is_empty()).then(|| hardware.join(", ")),
         place,
-        fact(run, "kernel").map(|kernel| short_kernel(&kernel)),
+        known(run, fact::KERNEL).map(|kernel| short_kernel(&kernel)),
         (!versions.is_empty()).then(|| format!("SQLite {}", versions.join(" and "))),
     ];
     let pieces: Vec<String> = pieces.into_iter().flatten().collect();
@@ -77,24 +78,17 @@ fn memory(bytes: u64) -> String {
 }
 
 /// A fact about the machine; `None` if it is not known.
-fn fact(run: &Run, name: &str) -> Option<String> {
+fn known(run: &Run, name: &str) -> Option<String> {
     let (_, value) = run.environment.iter().find(|(found, _)| found == name)?;
     let value = clean(value);
-    (!value.is_empty() && value != "unknown" && value != "none").then_some(value)
+    (!value.is_empty() && value != UNKNOWN && value != "none").then_some(value)
 }
 
 /// Versions of SQLite that the live engines reported.
 fn sqlite_versions(run: &Run) -> BTreeSet<String> {
     let versions = run.trials.iter().filter_map(|trial| {
         let (_, arm) = run.plan.arm(&trial.arm)?;
-        let mut names = [
-            "sqlite_version",
-            "sqlite-version",
-            "library_version",
-            "version",
-        ]
-        .iter();
-        let version = names.find_map(|name| trial.read_back.get(*name))?;
+        let version = trial.read_back.get(said::SQLITE_VERSION)?;
         arm.case.engine.contains("sqlite").then(|| clean(version))
     });
     versions.filter(|version| !version.is_empty()).collect()

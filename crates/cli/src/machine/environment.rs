@@ -11,61 +11,7 @@ use super::processor;
 use super::resources;
 use rustix::time::ClockId;
 
-/// The text of a fact that could not be found out.
-pub const UNKNOWN: &str = "unknown";
-
-/// The text of the governor where no frequency control is visible, as in most virtual machines.
-pub const NOT_EXPOSED: &str = "not exposed";
-
-/// The names of facts, in the order in which they are stored. Units stand last.
-pub mod fact {
-    /// The processor's model as it names itself.
-    pub const CPU_MODEL: &str = "cpu_model";
-    /// The instruction set: `x86_64`, `aarch64`.
-    pub const CPU_ARCHITECTURE: &str = "cpu_architecture";
-    /// Logical cores that are online.
-    pub const CPU_LOGICAL_CORES: &str = "cpu_logical_cores";
-    /// Logical cores that this process may use.
-    pub const CPU_ALLOWED_CORES: &str = "cpu_allowed_cores";
-    /// The control group's limit on processor time, in thousandths of a core, or `none`.
-    pub const CPU_LIMIT_MILLICORES: &str = "cpu_limit_millicores";
-    /// The frequency governor, all that are in use if cores differ, or `not exposed`.
-    pub const CPU_GOVERNOR: &str = "cpu_governor";
-    /// Memory of the machine, in bytes.
-    pub const MEMORY_TOTAL_BYTES: &str = "memory_total_bytes";
-    /// Memory that could be had without swapping, in bytes (`MemAvailable`).
-    pub const MEMORY_AVAILABLE_BYTES: &str = "memory_available_bytes";
-    /// The control group's memory limit in bytes, or `none`.
-    pub const MEMORY_LIMIT_BYTES: &str = "memory_limit_bytes";
-    /// Swap space in bytes.
-    pub const SWAP_TOTAL_BYTES: &str = "swap_total_bytes";
-    /// Unused swap space in bytes.
-    pub const SWAP_FREE_BYTES: &str = "swap_free_bytes";
-    /// The setting of transparent huge pages: `always`, `madvise` or `never`.
-    pub const TRANSPARENT_HUGE_PAGES: &str = "transparent_huge_pages";
-    /// The size of a memory page in bytes.
-    pub const PAGE_BYTES: &str = "page_bytes";
-    /// The share of memory, in percent, at which a writer must itself write dirty pages back.
-    pub const DIRTY_PERCENT: &str = "dirty_percent";
-    /// The share of memory, in percent, at which the kernel begins to write dirty pages back.
-    pub const DIRTY_BACKGROUND_PERCENT: &str = "dirty_background_percent";
-    /// The kernel's name and release.
-    pub const KERNEL: &str = "kernel";
-    /// The operating system's name and version, from os-release.
-    pub const OPERATING_SYSTEM: &str = "operating_system";
-    /// Whether a hypervisor is below, and which one if it says so.
-    pub const VIRTUALISATION: &str = "virtualisation";
-    /// Load average over 1, 5 and 15 minutes.
-    pub const LOAD_AVERAGE: &str = "load_average";
-    /// Time the hypervisor gave to others while a core was ready to run, since boot, all cores.
-    pub const STEAL_NS: &str = "steal_ns";
-    /// `yes` or `no`: whether the effective user is root.
-    pub const RUNNING_AS_ROOT: &str = "running_as_root";
-    /// The kernel's clock source: `tsc` is read in nanoseconds, `hpet` in microseconds.
-    pub const CLOCK_SOURCE: &str = "clock_source";
-    /// The resolution that the monotonic clock claims, in nanoseconds.
-    pub const CLOCK_RESOLUTION_NS: &str = "clock_resolution_ns";
-}
+pub use sqlitmus_core::environment::{NOT_EXPOSED, UNKNOWN, fact};
 
 /// What is known of a machine at one moment: names and texts, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 
 use super::block_device::{self, BlockDevice};
-use super::environment::UNKNOWN;
+use super::environment::{UNKNOWN, fact};
 use super::kernel_files::KernelFiles;
 use super::mounts;
 
@@ -231,29 +231,29 @@ impl Place {
         let device = self.device.as_ref();
         let known = |value: Option<String>| value.unwrap_or_else(|| UNKNOWN.to_owned());
         let facts = [
-            ("place_path", self.path.display().to_string()),
-            ("place_description", self.describe()),
-            ("filesystem", self.filesystem.clone()),
-            ("mount_source", self.mount_source.display().to_string()),
-            ("mount_point", self.mount_point.display().to_string()),
-            ("mount_options", self.mount_options.join(",")),
+            (fact::PLACE_PATH, self.path.display().to_string()),
+            (fact::PLACE_DESCRIPTION, self.describe()),
+            (fact::FILESYSTEM, self.filesystem.clone()),
+            (fact::MOUNT_SOURCE, self.mount_source.display().to_string()),
+            (fact::MOUNT_POINT, self.mount_point.display().to_string()),
+            (fact::MOUNT_OPTIONS, self.mount_options.join(",")),
             (
-                "space_available_bytes",
+                fact::SPACE_AVAILABLE_BYTES,
                 self.space.available_bytes.to_string(),
             ),
             (
-                "space_available_inodes",
+                fact::SPACE_AVAILABLE_INODES,
                 self.space
                     .available_inodes
                     .map_or("unlimited".to_owned(), |inodes| inodes.to_string()),
             ),
-            ("disk_kind", known(device.map(BlockDevice::describe))),
+            (fact::DISK_KIND, known(device.map(BlockDevice::describe))),
             (
-                "disk_model",
+                fact::DISK_MODEL,
                 known(device.and_then(|device| device.model.clone())),
             ),
             (
-                "disk_rotational",
+                fact::DISK_ROTATIONAL,
                 known(
                     device
                         .and_then(|device| device.is_rotational)
@@ -261,15 +261,15 @@ impl Place {
                 ),
             ),
             (
-                "disk_read_ahead_kib",
+                fact::DISK_READ_AHEAD_KIB,
                 known(device.and_then(|device| Some(device.read_ahead_kib?.to_string()))),
             ),
             (
-                "disk_write_cache",
+                fact::DISK_WRITE_CACHE,
                 known(device.and_then(|device| device.write_cache.clone())),
             ),
             (
-                "disk_scheduler",
+                fact::DISK_SCHEDULER,
                 known(device.and_then(|device| device.scheduler.clone())),
             ),
         ];

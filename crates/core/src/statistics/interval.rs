@@ -36,7 +36,7 @@ impl Interval {
     }
 
     /// From the interval of a logarithm to that of the ratio.
-    pub(super) fn exp(&self) -> Interval {
+    pub(crate) fn exp(&self) -> Interval {
         Interval {
             low: exp_bounded(self.low),
             high: exp_bounded(self.high),

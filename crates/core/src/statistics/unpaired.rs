@@ -5,7 +5,7 @@
 
 use super::comparison::{ComparisonError, RatioEstimate, is_believable};
 use super::describe::{mean, sample_variance};
-use super::interval::{around, exp_bounded, is_confidence};
+use super::interval::{MeanEstimate, around, exp_bounded, is_confidence};
 
 /// Compares two arms by their round values, in nanoseconds per operation (one figure for each round,
 /// such as the median of its slices).
@@ -39,12 +39,7 @@ pub fn unpaired(
         return Err(ComparisonError::NoSlices);
     };
     let difference = reference_mean - arm_mean;
-    let found = sample_variance(&reference)
-        .zip(sample_variance(&arm))
-        .and_then(|variances| {
-            let (standard_error, freedom) = welch(variances, (reference.len(), arm.len()));
-            around(difference, standard_error, freedom, confidence)
-        });
+    let found = difference_of_means(&reference, &arm, confidence);
     let plain_mean_ns = |values_ns: &[f64]| values_ns.iter().sum::<f64>() / values_ns.len() as f64;
     Ok(RatioEstimate {
         paired: false,
@@ -58,6 +53,22 @@ pub fn unpaired(
         variance_between_rounds: None,
         variance_within_rounds: None,
     })
+}
+
+/// Mean of `one` minus mean of `other` with Welch's interval, for values of any kind (logarithms
+/// mostly); formula and sources stand at [`unpaired`].
+///
+/// `None` for fewer than two values on a side, for one that is not finite, and for a confidence that
+/// is not between 0 and 1.
+pub fn difference_of_means(one: &[f64], other: &[f64], confidence: f64) -> Option<MeanEstimate> {
+    let variances = (sample_variance(one)?, sample_variance(other)?);
+    let (standard_error, freedom) = welch(variances, (one.len(), other.len()));
+    around(
+        mean(one)? - mean(other)?,
+        standard_error,
+        freedom,
+        confidence,
+    )
 }
 
 /// The standard error of a difference of means and its degrees of freedom.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use sqlitmus_core::environment::said;
 use sqlitmus_core::settings::SettingsError;
 
 use super::connection::{Connection, OpenMode};
@@ -149,15 +150,15 @@ pub(super) fn read_back(
     let mut back = ReadBack::new();
     let mut set = |name: &str, value: String| back.insert(name.to_owned(), value);
     set("library", library.choice().to_string());
-    set("sqlite_version", library.version());
-    set("sqlite_source_id", library.source_id());
-    set("compile_options", library.compile_options().join(" "));
+    set(said::SQLITE_VERSION, library.version());
+    set(said::SQLITE_SOURCE_ID, library.source_id());
+    set(said::COMPILE_OPTIONS, library.compile_options().join(" "));
     let threading = match library.threading() {
         Threading::Single => "single-thread",
         Threading::Multi => "multi-thread",
         Threading::Serialized => "serialized",
     };
-    set("threading", threading.to_owned());
+    set(said::THREADING, threading.to_owned());
 
     let mut number = |name: &str| -> Result<i64, EngineError> {
         // A pragma without an answer is one that was left out of the library: nothing in force.
