@@ -26,8 +26,9 @@ Examples:
 
 Exit codes:
   0    done
-  1    the answer is no: an integrity check found damage
+  1    the answer is no: an integrity check found damage, or a case has become slower
   2    bad input, or refused
+  3    not sure: what was measured does not decide it
   4    finished, but some arms failed, or their stores do not hold what was written
   5    the environment failed: disk full, I/O error
   130  stopped by Ctrl-C or SIGTERM"
@@ -47,6 +48,9 @@ pub enum Command {
     /// Show a run again, as text, HTML or JSON
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
+    /// Compare two runs: has anything become slower from A to B?
+    #[command(after_long_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
     /// SQLite's kvtest: init, stat, export, run
     #[command(disable_help_flag = true)]
     Kvtest {
@@ -87,6 +91,25 @@ Examples:
   sqlitmus report latest --format html --output report.html
   sqlitmus report previous --format json
   sqlitmus report .sqlitmus/runs/20261120-120000-article-1a2b.run";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  sqlitmus compare previous latest
+  sqlitmus compare before.run after.run --threshold 5%
+  sqlitmus compare before.run after.run --expect sqlite      two versions of SQLite
+  sqlitmus compare main.run change.run --format github > comment.md
+
+Cases are matched by what they are, not by their names. What is compared is each
+case's time as a multiple of the baseline's in the same run, since a machine that
+is slower on another day moves both; --of time compares the times themselves.
+Runs from unlike machines, disks, kernels or SQLites are refused, and what differs
+is listed; --expect NAME says that a difference is what is to be compared.
+
+Exit codes:
+  0  nothing is slower in B by more than the threshold
+  1  something is
+  2  refused, or bad input
+  3  not sure: something is not decided, failed, or is missing in B";
 
 const CLEAN_EXAMPLES: &str = "\
 Examples:
@@ -165,6 +188,75 @@ pub struct ReportArguments {
     /// Where `latest` and `previous` are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub place: PathBuf,
+}
+
+/// Options of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The reference: a run file, or `latest` or `previous`
+    pub a: String,
+    /// What is judged: likewise
+    pub b: String,
+    /// Compare times, or ratios to the baseline of the same run
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Compared::Ratio)]
+    pub of: Compared,
+    /// Smallest difference worth having: 3% or 0.03
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
+    pub threshold: f64,
+    /// This fact differs and is what is compared, such as sqlite_version, kernel, filesystem;
+    /// `sqlite` is all that makes one SQLite differ from another; may be repeated
+    #[arg(long, value_name = "FACT")]
+    pub expect: Vec<String>,
+    /// Compare runs whose conditions differ in other ways too, with a warning
+    #[arg(long)]
+    pub force: bool,
+    /// Form of the answer
+    #[arg(long, value_enum, default_value_t = ComparisonFormat::Terminal)]
+    pub format: ComparisonFormat,
+    /// Write to this file instead of standard output; it must not exist
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where `latest` and `previous` are looked for
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub place: PathBuf,
+}
+
+/// What is compared between two runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Compared {
+    /// Times as multiples of the baseline's: the machine's own drift drops out
+    Ratio,
+    /// Times as they are
+    Time,
+}
+
+/// Forms of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ComparisonFormat {
+    /// Text for a terminal
+    Terminal,
+    /// Markdown for a comment on GitHub, with collapsed details
+    Github,
+    /// Markdown
+    Markdown,
+    /// For programs
+    Json,
+    /// Bencher Metric Format, of the figures of B
+    Bencher,
+}
+
+/// A share from 0 to 1: `3%` or `0.03`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map(|number| number / unit);
+    match share {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        Ok(_) => Err("a share lies between 0% and 100%; 3% is written 3% or 0.03".to_owned()),
+        Err(_) => Err("not a share; 3% is written 3% or 0.03".to_owned()),
+    }
 }
 
 /// Forms of a report.

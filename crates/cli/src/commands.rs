@@ -1,6 +1,7 @@
 //! The verbs, one file each, and what they share: printing to standard output.
 
 mod clean;
+mod compare;
 mod kvtest;
 mod list;
 mod measure;
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Kvtest { words } => kvtest::run(words),
         Command::List(arguments) => list::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use sqlitmus_core::run_comparison::RunComparisonError;
 use sqlitmus_runfile::RunFileError;
 
 use crate::machine::loopback::{LoopbackError, SpecificationError};
@@ -14,10 +15,12 @@ use crate::machine::scratch::ScratchError;
 pub enum ExitCode {
     /// Done.
     Done = 0,
-    /// The answer is no: an integrity check found damage.
+    /// The answer is no: an integrity check found damage, or a case has become slower.
     No = 1,
     /// Bad input, or refused.
     BadInput = 2,
+    /// Not sure: what was measured does not decide it.
+    NotSure = 3,
     /// Finished, but some arms failed.
     ArmsFailed = 4,
     /// The environment failed: disk full, I/O error.
@@ -70,6 +73,13 @@ impl From<RunFileError> for Failure {
             message: with_causes(&error),
             hint: error.hint(),
         }
+    }
+}
+
+/// Bad input: two runs that cannot be compared.
+impl From<RunComparisonError> for Failure {
+    fn from(error: RunComparisonError) -> Self {
+        Self::bad_input(with_causes(&error), error.hint())
     }
 }
 

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use sqlitmus_runfile::{Listing, RunFileError};
+
 use crate::failure::Failure;
 use crate::machine::scratch::{SCRATCH_NAME, Scratch};
 
@@ -65,28 +67,22 @@ pub fn now_utc() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// The run files kept in a place, oldest first.
-#[must_use]
-pub fn kept(place: &Path) -> Vec<PathBuf> {
+/// The runs kept in a place, in the order in which they were begun, whatever their files are called.
+///
+/// # Errors
+/// The directory of runs cannot be read.
+pub fn kept(place: &Path) -> Result<Listing, Failure> {
     let Ok(Some(scratch)) = Scratch::find(place) else {
-        return Vec::new();
+        return Ok(Listing::default());
     };
-    let entries = std::fs::read_dir(scratch.runs_directory())
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|found| found == EXTENSION))
-        .collect();
-    paths.sort();
-    paths
+    Ok(sqlitmus_runfile::heads(&scratch.runs_directory())?)
 }
 
 /// The run file that a word means: `latest`, `previous`, or a path.
 ///
 /// # Errors
-/// There are not so many runs in the place, or no file at the path.
+/// There are not so many runs in the place, no file at the path, or a run file that cannot be read and
+/// may be the one that is meant.
 pub fn find(word: &str, place: &Path) -> Result<PathBuf, Failure> {
     let back = match word {
         "latest" => 1,
@@ -102,9 +98,26 @@ pub fn find(word: &str, place: &Path) -> Result<PathBuf, Failure> {
             };
         }
     };
-    let runs = kept(place);
-    let index = runs.len().checked_sub(back);
-    index.map(|index| runs[index].clone()).ok_or_else(|| {
+    let Listing {
+        mut runs,
+        unreadable,
+    } = kept(place)?;
+    let found = runs
+        .len()
+        .checked_sub(back)
+        .map(|index| runs.swap_remove(index).path);
+    // Names sort by time: one that sorts before what was found cannot be the one that is meant.
+    let may_be_meant = |error: &RunFileError| match (&found, error.path()) {
+        (Some(found), Some(path)) => path.file_name() > found.file_name(),
+        _ => true,
+    };
+    if let Some(error) = unreadable.into_iter().find(may_be_meant) {
+        let mut failure = Failure::from(error);
+        failure.message = format!("cannot tell which run is {word}: {}", failure.message);
+        "name the run file itself; `sqlitmus list` shows them all".clone_into(&mut failure.hint);
+        return Err(failure);
+    }
+    found.ok_or_else(|| {
         Failure::bad_input(
             format!(
                 "there is no {word} run in {}",

@@ -1,6 +1,7 @@
 //! What follows from two runs: which cases are the same, which conditions forbid a comparison, verdicts
 //! and the answer. How often verdicts are wrong is in `run_comparison/simulation.rs`.
 
+#[allow(dead_code)] // It is shared with tests that need more of it.
 mod fixture;
 
 #[path = "run_comparison/simulation.rs"]

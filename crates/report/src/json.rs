@@ -241,7 +241,7 @@ fn claim(result: &ClaimResult) -> Value {
     })
 }
 
-fn ends(interval: Option<Interval>) -> Value {
+pub(crate) fn ends(interval: Option<Interval>) -> Value {
     interval.map_or(
         Value::Null,
         |ends| json!({"low": rounded(Some(ends.low)), "high": rounded(Some(ends.high))}),
@@ -250,14 +250,14 @@ fn ends(interval: Option<Interval>) -> Value {
 
 /// Seven significant digits: more than any measurement here has, and the same on every platform,
 /// whose logarithms differ in the sixteenth. `None` for what is not a number.
-fn rounded(value: Option<f64>) -> Option<f64> {
+pub(crate) fn rounded(value: Option<f64>) -> Option<f64> {
     let value = value.filter(|value| value.is_finite())?;
     format!("{value:.6e}").parse().ok()
 }
 
 /// The object as indented text in which nothing acts on a terminal: what might is escaped, which
 /// changes no value.
-fn write(report: &Value) -> String {
+pub(crate) fn write(report: &Value) -> String {
     let mut text = String::new();
     for letter in format!("{report:#}").chars() {
         // Raw line breaks are those of the indentation: in texts they are escaped already.

@@ -9,6 +9,7 @@
 //! What all formats say alike stands in `summary` and `machine` (words about the run), `space`
 //! (ratios of sizes) and `figures` (numbers as text); one module a format does the rest.
 
+pub mod comparison;
 mod figures;
 mod html;
 mod json;

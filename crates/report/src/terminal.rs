@@ -4,7 +4,7 @@
 //!
 //! Where to read on (the run file, other formats) is for the caller to append.
 
-mod ink;
+pub(crate) mod ink;
 mod sentences;
 mod space_chart;
 mod table;

@@ -217,6 +217,33 @@ impl RunFileError {
         }
     }
 
+    /// The file in question; `None` where it is about what was to be recorded.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Missing { path }
+            | Self::NotAFile { path }
+            | Self::AlreadyExists { path }
+            | Self::NotADatabase { path }
+            | Self::OtherApplication { path, .. }
+            | Self::NewerFormat { path, .. }
+            | Self::Truncated { path, .. }
+            | Self::MissingTable { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::UnknownPlan { path, .. }
+            | Self::Busy { path }
+            | Self::Full { path }
+            | Self::File { path, .. }
+            | Self::Database { path, .. } => Some(path),
+            Self::UnknownGroup { .. }
+            | Self::UnknownArm { .. }
+            | Self::WrongRound { .. }
+            | Self::WrongTurns { .. }
+            | Self::RoundComplete { .. }
+            | Self::TooLarge { .. } => None,
+        }
+    }
+
     /// Whether the machine is to blame (disk full, I/O error, a lock) and not what was asked for.
     #[must_use]
     pub fn environment_failed(&self) -> bool {

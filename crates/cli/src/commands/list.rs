@@ -39,13 +39,16 @@ pub fn run(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             )?;
         }
     }
-    let kept = runs::kept(&arguments.place);
+    let kept = runs::kept(&arguments.place)?;
     text.push_str("\nRuns kept here, newest first (sqlitmus report RUN):\n");
-    if kept.is_empty() {
+    if kept.runs.is_empty() && kept.unreadable.is_empty() {
         text.push_str("  none\n");
     }
-    for path in kept.iter().rev() {
-        writeln!(text, "  {}", path.display())?;
+    for run in kept.runs.iter().rev() {
+        writeln!(text, "  {}", run.path.display())?;
+    }
+    for error in &kept.unreadable {
+        writeln!(text, "  cannot be read: {error}")?;
     }
     print(&text)?;
     Ok(ExitCode::Done)

@@ -35,7 +35,7 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a file that must not exist yet.
-fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let written =
         std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {

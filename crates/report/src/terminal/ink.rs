@@ -6,7 +6,7 @@ use crate::text::{fit, width};
 
 /// What a piece of text means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     /// Nothing in particular.
     #[default]
     Plain,
@@ -24,14 +24,14 @@ pub(super) enum Tone {
 
 /// Whether colours are used.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ink {
+pub(crate) struct Ink {
     /// If not, every text stays as it is.
-    pub(super) color: bool,
+    pub(crate) color: bool,
 }
 
 impl Ink {
     /// The text in its tone; its width does not change.
-    pub(super) fn paint(self, text: &str, tone: Tone) -> String {
+    pub(crate) fn paint(self, text: &str, tone: Tone) -> String {
         // The sixteen colours that every terminal has, as its theme defines them.
         let code = match tone {
             Tone::Plain => return text.to_owned(),
@@ -51,39 +51,39 @@ impl Ink {
 
 /// A line of cleaned texts, each with its tone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Line(Vec<(String, Tone)>);
+pub(crate) struct Line(Vec<(String, Tone)>);
 
 impl Line {
     /// A line of one text.
-    pub(super) fn of(text: &str, tone: Tone) -> Self {
+    pub(crate) fn of(text: &str, tone: Tone) -> Self {
         let mut line = Self::default();
         line.push(text, tone);
         line
     }
 
     /// Appends a text.
-    pub(super) fn push(&mut self, text: &str, tone: Tone) {
+    pub(crate) fn push(&mut self, text: &str, tone: Tone) {
         self.0.push((text.to_owned(), tone));
     }
 
     /// Appends spaces up to a column, if the line is shorter.
-    pub(super) fn pad_to(&mut self, column: usize) {
+    pub(crate) fn pad_to(&mut self, column: usize) {
         let spaces = column.saturating_sub(self.width());
         self.push(&" ".repeat(spaces), Tone::Plain);
     }
 
     /// Columns it takes.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.0.iter().map(|(text, _)| width(text)).sum()
     }
 
     /// Whether nothing can be seen of it.
-    pub(super) fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.0.iter().all(|(text, _)| text.trim().is_empty())
     }
 
     /// The line as it is printed: cut off at so many columns, without spaces at its end.
-    pub(super) fn render(&self, columns: usize, ink: Ink) -> String {
+    pub(crate) fn render(&self, columns: usize, ink: Ink) -> String {
         let mut rendered = String::new();
         let mut left = columns;
         for (text, tone) in &self.0 {
