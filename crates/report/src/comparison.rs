@@ -351,17 +351,15 @@ fn answer_words(comparison: &RunComparison) -> String {
         }
         Answer::NotSure if judged == 0 => "Not sure: nothing could be compared.".to_owned(),
         Answer::NotSure => {
-            let open = comparison
-                .cases
-                .iter()
-                .filter(|case| case.is_open())
-                .count();
+            let is_question = |case: &&ComparedCase| case.change != Err(NotJudged::IsBaseline);
+            let questions = || comparison.cases.iter().filter(is_question);
+            let open = questions().filter(|case| case.is_open()).count();
             let mut what = Vec::new();
             if open > 0 {
                 let decided = if open == 1 { "is" } else { "are" };
                 what.push(format!(
                     "{open} of {} {decided} not decided",
-                    comparison.cases.len()
+                    questions().count()
                 ));
             }
             if !comparison.only_a.is_empty() {
