@@ -26,7 +26,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    the answer is no: an integrity check found damage, or a case has become slower
+  1    the answer is no: an integrity check found damage, a case has become slower, doctor found a problem
   2    bad input, or refused
   3    not sure: what was measured does not decide it
   4    finished, but some arms failed, or their stores do not hold what was written
@@ -60,6 +60,9 @@ pub enum Command {
     },
     /// List suites, engines with their settings, and runs
     List(ListArguments),
+    /// What about this machine makes numbers untrustworthy, and what to do
+    #[command(after_long_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArguments),
     /// Remove the stores that sqlitmus made in a place
     #[command(after_long_help = CLEAN_EXAMPLES)]
     Clean(CleanArguments),
@@ -110,6 +113,18 @@ Exit codes:
   1  something is
   2  refused, or bad input
   3  not sure: something is not decided, failed, or is missing in B";
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  sqlitmus doctor                  this machine, and the disk of this directory
+  sqlitmus doctor /mnt/ssd         another disk
+  sqlitmus doctor --quick          without what takes time: two seconds instead of about fifteen
+  sqlitmus doctor --json | jq '.findings[] | select(.level == \"problem\")'
+
+Every check has a finding, why it matters, and what to do. Levels are ok, note (worth knowing), warning (numbers become
+noisier, or stand for something else), problem (numbers measured now are not to be trusted). It works in .sqlitmus/
+of DIR and removes there what it has written.
+
+Exit codes: 0 no problem, 1 at least one; others as for all verbs.";
 
 const CLEAN_EXAMPLES: &str = "\
 Examples:
@@ -276,6 +291,26 @@ pub struct ListArguments {
     /// Where runs are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub place: PathBuf,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Directory whose disk is examined
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub place: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Leave out what takes time: the noise floor, and whether an idle file stays cached
+    #[arg(long)]
+    pub quick: bool,
+    /// No progress: only the result, and what went wrong
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Rounds of the measurement of the noise floor, for testing
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: Option<u32>,
 }
 
 /// Options of `clean`.

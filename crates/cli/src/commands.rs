@@ -2,6 +2,7 @@
 
 mod clean;
 mod compare;
+mod doctor;
 mod kvtest;
 mod list;
 mod measure;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Kvtest { words } => kvtest::run(words),
         Command::List(arguments) => list::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();

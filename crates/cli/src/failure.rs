@@ -15,7 +15,8 @@ use crate::machine::scratch::ScratchError;
 pub enum ExitCode {
     /// Done.
     Done = 0,
-    /// The answer is no: an integrity check found damage, or a case has become slower.
+    /// The answer is no: an integrity check found damage, a case has become slower, the machine has
+    /// a problem.
     No = 1,
     /// Bad input, or refused.
     BadInput = 2,

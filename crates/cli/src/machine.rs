@@ -11,6 +11,7 @@
 pub mod block_device;
 pub mod control_group;
 pub mod device_reads;
+pub mod doctor;
 pub mod drop_caches;
 pub mod environment;
 pub mod free_name;

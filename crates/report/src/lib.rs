@@ -22,3 +22,4 @@ mod text;
 pub use html::html;
 pub use json::{FORMAT, json};
 pub use terminal::{Look, terminal};
+pub use text::{clean, fit, left, wrap};

@@ -15,7 +15,8 @@ const MOST_MARKS: usize = 3;
 /// One line of text without anything invisible: escape sequences, control characters, marks that
 /// change the reading direction and characters of no width that are not accents are removed; line
 /// breaks and tabs become spaces, and runs of spaces one.
-pub(crate) fn clean(text: &str) -> String {
+#[must_use]
+pub fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut marks = 0;
     let mut letters = text.chars().peekable();
@@ -100,7 +101,8 @@ pub(crate) fn width(text: &str) -> usize {
 
 /// As much of a cleaned text as fits into so many columns; where something is cut off, the last
 /// column is an ellipsis.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
+#[must_use]
+pub fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -120,7 +122,8 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
 }
 
 /// A cleaned text on the left of so many columns.
-pub(crate) fn left(text: &str, columns: usize) -> String {
+#[must_use]
+pub fn left(text: &str, columns: usize) -> String {
     let fitted = fit(text, columns);
     let spaces = columns.saturating_sub(width(&fitted));
     fitted + &" ".repeat(spaces)
@@ -134,7 +137,8 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
 
 /// A cleaned text in lines of at most so many columns, broken at spaces; a word that is longer than
 /// a line is cut where the line ends.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+#[must_use]
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -101,7 +101,7 @@ impl Environment {
 }
 
 /// What `virtualisation` says where nothing hints at a hypervisor.
-const NO_HYPERVISOR: &str = "none seen";
+pub const NO_HYPERVISOR: &str = "none seen";
 
 fn known(value: Option<impl ToString>) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), |value| value.to_string())
