@@ -311,6 +311,9 @@ pub struct DoctorArguments {
     /// Rounds of the measurement of the noise floor, for testing
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
+    /// How long a file is left alone, at the least, in seconds, for testing
+    #[arg(long, value_name = "SECONDS", hide = true, default_value_t = 10)]
+    pub idle: u64,
 }
 
 /// Options of `clean`.

@@ -31,6 +31,7 @@ fn help_is_one_screen_and_goes_to_standard_output() {
     for verb in [
         "measure",
         "report",
+        "doctor",
         "list",
         "clean",
         "kvtest",

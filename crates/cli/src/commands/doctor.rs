@@ -1,6 +1,8 @@
 //! `sqlitmus doctor`: examines the machine and a place, says what makes numbers untrustworthy and what
 //! to do. What is judged, and how, is [`crate::machine::doctor`]'s business.
 
+#[cfg(test)]
+mod golden;
 mod text;
 
 use std::io::Write;
@@ -32,7 +34,7 @@ use crate::machine::doctor::storage::{self, Room, Storage};
 use crate::machine::doctor::{Examination, FORMAT, Finding, Level};
 use crate::machine::environment::Environment;
 use crate::machine::kernel_files::KernelFiles;
-use crate::machine::ownership;
+use crate::machine::ownership::{self, OwnershipError};
 use crate::machine::place::{FilesystemClass, Place};
 use crate::machine::processor::{self, CoreChoice};
 use crate::machine::scratch::Scratch;
@@ -50,9 +52,6 @@ const WATCH_QUICK: Duration = Duration::from_millis(300);
 const FLUSHING: Duration = Duration::from_secs(1);
 const FLUSHING_QUICK: Duration = Duration::from_millis(200);
 
-/// How long a file is left alone, at the least.
-const IDLE: Duration = Duration::from_secs(10);
-
 /// Longest wait for one answer of a worker.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -69,8 +68,8 @@ pub fn run(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     interruption::listen().context("cannot listen for Ctrl-C")?;
     let folder = scratch.stores_directory().join("doctor");
     // One that was killed may have left some.
-    ownership::remove_owned(&folder)?;
-    ownership::create_directory(&folder, "files of sqlitmus doctor")?;
+    ownership::remove_owned(&folder).map_err(in_the_way)?;
+    ownership::create_directory(&folder, "files of sqlitmus doctor").map_err(in_the_way)?;
     let doctor = Doctor {
         arguments,
         place: &place,
@@ -103,6 +102,15 @@ pub fn run(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
         Level::Problem => ExitCode::No,
         Level::Ok | Level::Note | Level::Warning => ExitCode::Done,
     })
+}
+
+/// Something that is not ours has the name of our folder, unless the machine gave out.
+fn in_the_way(error: OwnershipError) -> Failure {
+    let message = with_causes(&error);
+    match error {
+        OwnershipError::Io { .. } => Failure::environment(message, ""),
+        _ => Failure::bad_input(message, "move it away, or examine another directory"),
+    }
 }
 
 /// An examination under way.
@@ -193,8 +201,9 @@ impl Doctor<'_> {
     }
 
     fn page_reclaim(&self, idle: Option<std::io::Result<IdleFile>>) -> PageReclaim {
+        let after = Duration::from_secs(self.arguments.idle);
         let looked = idle.map(|file| match file {
-            Ok(file) => file.look(IDLE).map_err(|error| with_causes(&error)),
+            Ok(file) => file.look(after).map_err(|error| with_causes(&error)),
             Err(error) => Err(format!(
                 "a file to be left alone cannot be written: {error}"
             )),

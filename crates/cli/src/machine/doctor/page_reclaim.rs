@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use sqlitmus_core::units::format_count;
 
 use super::{Check, Judgement, Level};
 use crate::machine::kernel_files::KernelFiles;
@@ -115,9 +116,10 @@ impl PageReclaim {
                         "a file left alone for {seconds:.0} s was still cached"
                     ))
                 } else {
-                    let percent = lost as f64 / idle.pages.max(1) as f64 * 100.0;
                     let finding = format!(
-                        "of a file left alone for {seconds:.0} s, {percent:.0}% was no longer cached"
+                        "of a file left alone for {seconds:.0} s, {} of {} pages were no longer cached",
+                        format_count(lost),
+                        format_count(idle.pages)
                     );
                     Judgement::new(Level::Warning, finding, advice)
                 }
@@ -232,11 +234,7 @@ mod tests {
         assert_eq!(reclaim(Some((100, 100)), vec![]).level, Level::Ok);
         let lost = reclaim(Some((100, 25)), vec![]);
         assert_eq!(lost.level, Level::Warning);
-        assert!(
-            lost.finding.contains("75% was no longer cached"),
-            "{}",
-            lost.finding
-        );
+        assert!(lost.finding.contains("75 of 100 pages"), "{}", lost.finding);
         let daemon = Reclaimer {
             name: "DAMON".to_owned(),
             idle_seconds: Some(60),
