@@ -294,6 +294,7 @@ impl Doctor<'_> {
             worker_core: cores.worker,
             // Two readers of one small store.
             memory_limit_bytes: u64::MAX,
+            may_drop_caches: false,
             next_generation: 1,
             file,
             tell: &mut |event| {

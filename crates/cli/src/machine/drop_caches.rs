@@ -7,7 +7,8 @@ use std::path::Path;
 /// Drops content, inodes and directory entries; see Documentation/admin-guide/sysctl/vm.rst.
 const EVERYTHING: &str = "3";
 
-const CONTROL: &str = "/proc/sys/vm/drop_caches";
+/// What is written to for it, by those who may.
+pub const CONTROL: &str = "/proc/sys/vm/drop_caches";
 
 /// Has the kernel drop all clean pages, inodes and directory entries that nobody uses. What is
 /// dirty stays: sync the filesystem first.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Check, Judgement, Level};
 use crate::failure::with_causes;
+use crate::machine::drop_caches;
 use crate::machine::system_calls::SystemCallCounter;
 
 /// The check.
@@ -30,7 +31,7 @@ impl Rights {
         let counter = SystemCallCounter::of_this_thread();
         let drop_caches = rustix::fs::accessat(
             rustix::fs::CWD,
-            "/proc/sys/vm/drop_caches",
+            drop_caches::CONTROL,
             rustix::fs::Access::WRITE_OK,
             rustix::fs::AtFlags::EACCESS,
         );
@@ -60,7 +61,7 @@ impl Rights {
             judgement.and(
                 Level::Note,
                 "the machine's caches cannot be dropped: nothing can be measured fully cold",
-                "run as root for fully cold measurements",
+                "for fully cold measurements run as root with --drop-caches",
             )
         }
     }
