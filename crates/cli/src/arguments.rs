@@ -51,6 +51,9 @@ pub enum Command {
     /// Compare two runs: has anything become slower from A to B?
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
+    /// Record a directory tree in an SQLite database, or bring its record up to date
+    #[command(after_long_help = INDEX_EXAMPLES)]
+    Index(IndexArguments),
     /// SQLite's kvtest: init, stat, export, run
     #[command(disable_help_flag = true)]
     Kvtest {
@@ -113,6 +116,7 @@ Exit codes:
   1  something is
   2  refused, or bad input
   3  not sure: something is not decided, failed, or is missing in B";
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   sqlitmus doctor                  this machine, and the disk of this directory
@@ -125,6 +129,17 @@ noisier, or stand for something else), problem (numbers measured now are not to 
 of DIR and removes there what it has written.
 
 Exit codes: 0 no problem, 1 at least one; others as for all verbs.";
+
+const INDEX_EXAMPLES: &str = "\
+Examples:
+  sqlitmus index /usr --into usr.db            record it; again: write only what has changed
+  sqlitmus index /usr --into slow.db --naive   as published: one thread, one INSERT and commit for each entry
+  sqlitmus index /usr --walk-only              what walking alone costs
+  sqlite3 usr.db \"SELECT folder, filename FROM file_index WHERE filename LIKE '%.ttf'\"
+
+Every second a line says how far it is: Speed (rows in a second), Number (rows so far), sqlTime (seconds in SQLite)
+and walkTime (seconds walking, of all threads together). Symbolic links are recorded and not followed; what cannot
+be read, or vanishes meanwhile, is counted and named. Nothing in DIR is changed.";
 
 const CLEAN_EXAMPLES: &str = "\
 Examples:
@@ -283,6 +298,38 @@ pub enum Format {
     Html,
     /// For programs
     Json,
+}
+
+/// Options of `index`.
+#[derive(Debug, Args)]
+pub struct IndexArguments {
+    /// Directory whose tree is recorded
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Database to write; one that holds something else, or another tree, is refused
+    #[arg(long, value_name = "DB", required_unless_present = "walk_only")]
+    pub into: Option<PathBuf>,
+    /// The published way: one thread, one INSERT and one commit for each entry, into a new database
+    #[arg(long)]
+    pub naive: bool,
+    /// Walk and look at every entry, and write nothing
+    #[arg(long, conflicts_with_all = ["naive", "into"])]
+    pub walk_only: bool,
+    /// Threads that walk; as many as there are processors unless given
+    #[arg(long, value_name = "N", conflicts_with = "naive", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Stay on the filesystem of DIR
+    #[arg(long)]
+    pub one_file_system: bool,
+    /// Stop after this many seconds; what is recorded by then stays
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: Option<u64>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress: only the summary, and what went wrong
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// Options of `list`.

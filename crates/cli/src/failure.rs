@@ -5,6 +5,7 @@ use std::fmt;
 
 use sqlitmus_core::run_comparison::RunComparisonError;
 use sqlitmus_runfile::RunFileError;
+use sqlitmus_trees::TreeError;
 
 use crate::machine::loopback::{LoopbackError, SpecificationError};
 use crate::machine::place::PlaceError;
@@ -81,6 +82,22 @@ impl From<RunFileError> for Failure {
 impl From<RunComparisonError> for Failure {
     fn from(error: RunComparisonError) -> Self {
         Self::bad_input(with_causes(&error), error.hint())
+    }
+}
+
+/// Bad input, unless the machine gave out.
+impl From<TreeError> for Failure {
+    fn from(error: TreeError) -> Self {
+        let code = if error.environment_failed() {
+            ExitCode::Environment
+        } else {
+            ExitCode::BadInput
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint(),
+        }
     }
 }
 

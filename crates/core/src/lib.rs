@@ -20,5 +20,6 @@ pub mod schedule;
 pub mod settings;
 pub mod statistics;
 pub mod suite;
+pub mod tree_scan;
 pub mod units;
 pub mod verdict;
