@@ -6,6 +6,7 @@
 pub mod entry;
 pub mod error;
 pub mod index;
+pub mod scan;
 pub mod walk;
 
 pub use error::TreeError;
