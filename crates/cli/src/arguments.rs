@@ -408,7 +408,12 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Parsed {
 fn bad(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
-    let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    if message.ends_with(':') {
+        // What is missing stands in the lines below.
+        let missing = text.lines().skip(1).take_while(|line| !line.is_empty());
+        missing.for_each(|line| message.extend([" ", line.trim()]));
+    }
     let suggestion = [
         ContextKind::SuggestedArg,
         ContextKind::SuggestedSubcommand,
