@@ -11,6 +11,9 @@ use super::folder_block::FolderDigest;
 /// Number that stands for the parent of the top.
 const NO_FOLDER: i64 = 0;
 
+/// Folders that memory is taken for in advance, at most: ids may be far apart.
+const MOST_ROOM: usize = 1 << 20;
+
 /// Ids and digests of folders by parent and name.
 #[derive(Debug, Default)]
 pub(super) struct KnownFolders {
@@ -20,7 +23,14 @@ pub(super) struct KnownFolders {
 
 impl KnownFolders {
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut known = Self::default();
+        let sql = "SELECT coalesce(max(id), 0) FROM folder";
+        let largest_id: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        // About as many as there are ids: growing step by step would move all of them again and again.
+        let room = usize::try_from(largest_id).unwrap_or(0).min(MOST_ROOM);
+        let mut known = Self {
+            by_name: HashMap::with_capacity(room),
+            largest_id,
+        };
         let mut statement = connection.prepare("SELECT id, parent_id, name, digest FROM folder")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -30,7 +40,6 @@ impl KnownFolders {
             let name = row.get_ref(2)?.as_bytes()?;
             let digest = FolderDigest::from_bytes(row.get(3)?);
             known.by_name.insert(key(parent_id, name), (id, digest));
-            known.largest_id = known.largest_id.max(id);
         }
         Ok(known)
     }
