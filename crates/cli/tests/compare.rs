@@ -52,6 +52,7 @@ fn trial(arm: &str, round: u32, factor: f64, writes: bool) -> Trial {
         outcome: Outcome::Valid,
         read_back: BTreeMap::from([(said::SQLITE_VERSION.to_owned(), "3.54.1".to_owned())]),
         resources: BTreeMap::new(),
+        system_calls: None,
         latencies: Latencies(vec![(BASE_NS, 100)]),
         samples: vec![Sample {
             turn: 0,
