@@ -50,7 +50,10 @@ fn all_names(tree: &Path, threads: usize) -> Walked<Names> {
     walked
 }
 
-fn merged(walked: Walked<Names>) -> (BTreeSet<Vec<u8>>, Vec<(Vec<u8>, FolderState)>) {
+/// Folders by path, with what became of them.
+type Folders = Vec<(Vec<u8>, FolderState)>;
+
+fn merged(walked: Walked<Names>) -> (BTreeSet<Vec<u8>>, Folders) {
     let mut all = Names::default();
     for mut names in walked.visitors {
         all.entries.append(&mut names.entries);
