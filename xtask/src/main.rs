@@ -1,7 +1,10 @@
 //! `cargo xtask`: what CI runs, as one command that runs the same everywhere.
 //!
 //! `cargo xtask check` is formatting, lints, documentation, licences, a smoke run of the
-//! main job, and all tests. What is measured and how is none of its business.
+//! main job, and all tests. What is measured and how is none of its business. `cargo xtask self-test`
+//! holds the program against differences that are known; it takes hours and is no part of CI.
+
+mod self_test;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -32,8 +35,11 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["licences"] => licences(),
         ["smoke"] => smoke(),
+        ["self-test", words @ ..] => self_test::run(words),
+        [self_test::LOAD, parent, seed] => self_test::load(parent, seed),
         _ => Err(anyhow::anyhow!(
-            "usage: cargo xtask check | licences | smoke"
+            "usage: cargo xtask check | licences | smoke | {}",
+            self_test::USAGE
         )),
     };
     match result {

@@ -3,11 +3,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
+use crate::orchestrator::PlantedSlowdown;
 
 /// The litmus test for embedded storage: SQLite, files or another engine, measured on your machine.
 #[derive(Debug, Parser)]
@@ -85,6 +87,8 @@ Examples:
   sqlitmus measure --full                at the scale of the article: 100,000 blobs
   sqlitmus measure --full --group read   the group read alone, at that scale
   sqlitmus measure my-suite.toml         a suite of your own
+  sqlitmus measure --precision 1%        until every interval is within 1% on either side
+  sqlitmus measure --budget 5m           as sure as five minutes allow
   sqlitmus measure --json > result.json
   sqlitmus measure --resume latest       go on where Ctrl-C or a kill has stopped the last run
 
@@ -167,9 +171,19 @@ pub struct MeasureArguments {
     /// Only this group of the suite (`sqlitmus list`); may be repeated
     #[arg(long, value_name = "NAME")]
     pub group: Vec<String>,
-    /// Rounds of every group: more rounds, narrower intervals
+    /// Rounds of every group: more rounds, narrower intervals. With --budget or --precision: at most
+    /// so many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
+    /// Go on until every interval is at most this much on either side, such as 2%
+    #[arg(long, value_name = "SHARE", value_parser = precision)]
+    pub precision: Option<f64>,
+    /// Time for everything, filling stores included, such as 60s or 5m: as many rounds as fit
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// Smallest difference that is worth having: what verdicts are given against
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "3%")]
+    pub threshold: f64,
     /// Everything random follows from it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -193,6 +207,9 @@ pub struct MeasureArguments {
     /// Program that runs the trials, for testing the harness
     #[arg(long, value_name = "PROGRAM", hide = true)]
     pub worker_program: Option<PathBuf>,
+    /// Make one arm slower by a share of its time, for testing the harness: ARM=3%
+    #[arg(long, value_name = "ARM=SHARE", value_parser = planted, hide = true)]
+    pub plant_slowdown: Option<PlantedSlowdown>,
     /// Longest wait for one answer of a worker, in seconds
     #[arg(
         long,
@@ -215,6 +232,9 @@ pub struct ReportArguments {
     /// Write to this file instead of standard output; it must not exist
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Judge against another smallest difference worth having than the run was measured with
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub threshold: Option<f64>,
     /// Where `latest` and `previous` are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub place: PathBuf,
@@ -377,6 +397,49 @@ pub struct CleanArguments {
     pub list: bool,
 }
 
+/// The longest budget: thirty days.
+const LONGEST_BUDGET: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A share, as `3%` or `0.03`, from 0 to 100%.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .map(|number| number / unit)
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share is given as 3% or 0.03, from 0 to 100%".to_owned())
+}
+
+/// A share that intervals can reach.
+fn precision(text: &str) -> Result<f64, String> {
+    let share = share(text)?;
+    if share < 0.0001 {
+        return Err("no interval becomes narrower than 0.01%".to_owned());
+    }
+    Ok(share)
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    let budget = humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; a time is given as 90s, 5m or 1h"))?;
+    if budget.is_zero() || budget > LONGEST_BUDGET {
+        return Err("a budget is more than nothing and at most thirty days".to_owned());
+    }
+    Ok(budget)
+}
+
+fn planted(text: &str) -> Result<PlantedSlowdown, String> {
+    let (arm, share_text) = text.split_once('=').ok_or("it is ARM=SHARE")?;
+    Ok(PlantedSlowdown {
+        arm: arm.to_owned(),
+        share: share(share_text)?,
+    })
+}
+
 /// What became of the arguments.
 #[derive(Debug)]
 pub enum Parsed {
@@ -436,4 +499,32 @@ fn bad(error: &clap::Error) -> Failure {
 #[must_use]
 pub fn definition() -> clap::Command {
     CommandLine::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_percent_or_fractions() {
+        assert_eq!(share("3%"), Ok(0.03));
+        assert_eq!(share("0.03"), Ok(0.03));
+        assert_eq!(share("0"), Ok(0.0));
+        assert_eq!(share("0.5 %"), Ok(0.005));
+        assert_eq!(share("100%"), Ok(1.0));
+        for bad in ["", "%", "3", "-1%", "101%", "NaN", "inf", "3%%", "three"] {
+            assert!(share(bad).is_err(), "{bad}");
+        }
+        assert!(precision("0").is_err());
+        assert_eq!(precision("0.01%"), Ok(0.0001));
+    }
+
+    #[test]
+    fn budgets_are_times() {
+        assert_eq!(budget("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(budget("1h 30m"), Ok(Duration::from_secs(5400)));
+        for bad in ["", "60", "0s", "1year", "-1s", "soon"] {
+            assert!(budget(bad).is_err(), "{bad}");
+        }
+    }
 }

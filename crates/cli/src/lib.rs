@@ -11,6 +11,7 @@ pub mod orchestrator;
 pub mod progress;
 pub mod protocol;
 pub mod runs;
+pub mod slowdown;
 pub mod stores;
 pub mod suites;
 pub mod worker;

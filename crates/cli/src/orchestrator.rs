@@ -8,21 +8,25 @@
 pub mod cache_state;
 pub mod expectation;
 pub mod live_arm;
+pub mod pace;
 pub mod round;
 pub mod worker_process;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::measurements::Measurements;
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Outcome, Trial};
 use sqlitmus_core::schedule::{ArmMemory, live_sets};
+use sqlitmus_core::statistics::FEWEST_ROUNDS;
 use sqlitmus_runfile::RunFile;
 
 use crate::failure::{Failure, with_causes};
 use crate::interruption;
 use crate::stores::{StoreError, Stores};
 use expectation::Written;
+use pace::Pace;
 use round::{RoundContext, RoundPlace};
 use worker_process::WorkerProgram;
 
@@ -95,10 +99,23 @@ pub struct Orchestrator<'a> {
     pub may_drop_caches: bool,
     /// Next generation of content to write; every slice of the run writes one of its own.
     pub next_generation: u64,
+    /// When everything is to be over; `None` if it takes as long as it takes.
+    pub deadline: Option<Instant>,
+    /// A slowdown planted in one arm, to test the harness with.
+    pub planted: Option<PlantedSlowdown>,
     /// Where rounds go.
     pub file: &'a mut RunFile,
     /// Who is told what happens.
     pub tell: &'a mut dyn FnMut(Event<'_>),
+}
+
+/// An arm that is made slower on purpose, to see whether it is found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlantedSlowdown {
+    /// Name of the arm.
+    pub arm: String,
+    /// Share of the time of every operation that is waited after it: 0.03 is 3%.
+    pub share: f64,
 }
 
 impl Orchestrator<'_> {
@@ -108,11 +125,11 @@ impl Orchestrator<'_> {
     /// The place or the run file gave out. Arms that fail are no error.
     pub fn run(&mut self, plan: &Plan) -> anyhow::Result<Ending> {
         let mut arms_failed = false;
-        for group in &plan.groups {
+        for (index, group) in plan.groups.iter().enumerate() {
             if interruption::requested() {
                 break;
             }
-            arms_failed |= self.run_group(plan, group)?;
+            arms_failed |= self.run_group(plan, index, group)?;
         }
         Ok(Ending {
             interrupted: interruption::requested(),
@@ -121,9 +138,11 @@ impl Orchestrator<'_> {
     }
 
     /// Runs one group; says whether an arm failed.
-    fn run_group(&mut self, plan: &Plan, group: &Group) -> anyhow::Result<bool> {
+    fn run_group(&mut self, plan: &Plan, index: usize, group: &Group) -> anyhow::Result<bool> {
         let mut state = self.recorded(group)?;
-        if state.rounds >= state.wanted_rounds(group) {
+        let mut half_width = self.half_width(group, &state)?;
+        let pace = Pace::of(plan, index, self.deadline, &self.stores);
+        if pace.has_enough(state.counted_rounds(group), half_width) {
             if group.writes() && self.stores.any_in_use(group) {
                 self.verify_written(group, &mut state)?;
             }
@@ -136,7 +155,8 @@ impl Orchestrator<'_> {
         for trial in &trials {
             self.note(trial, &mut state);
         }
-        while state.rounds < state.wanted_rounds(group) && !interruption::requested() {
+        let mut pace = Pace::of(plan, index, self.deadline, &self.stores);
+        while pace.goes_on(state.counted_rounds(group), half_width) && !interruption::requested() {
             let round = state.rounds;
             (self.tell)(Event::RoundBegins { group, round });
             let start = Instant::now();
@@ -163,6 +183,13 @@ impl Orchestrator<'_> {
                 took: start.elapsed(),
             });
             state.rounds += 1;
+            pace.note(start.elapsed());
+            if pace.looks_after(state.counted_rounds(group)) {
+                half_width = self.half_width(group, &state)?;
+            }
+        }
+        if pace.is_over() && !interruption::requested() {
+            self.tell_of_the_end(plan, group, &state)?;
         }
         if group.writes() && !interruption::requested() {
             self.verify_written(group, &mut state)?;
@@ -192,6 +219,47 @@ impl Orchestrator<'_> {
             }
         }
         Ok(state)
+    }
+
+    /// How wide the widest interval of a group is, by what the run file holds.
+    fn half_width(&self, group: &Group, state: &GroupState) -> anyhow::Result<Option<f64>> {
+        if state.rounds == 0 {
+            return Ok(None);
+        }
+        let run = self.file.run().map_err(Failure::from)?;
+        Ok(Measurements::new(&run).widest_half_width(group))
+    }
+
+    /// Says what a budget that has ended leaves unsure.
+    fn tell_of_the_end(
+        &mut self,
+        plan: &Plan,
+        group: &Group,
+        state: &GroupState,
+    ) -> anyhow::Result<()> {
+        let name = &group.name;
+        let rounds = state.rounds;
+        let message = if rounds < FEWEST_ROUNDS {
+            format!(
+                "{name}: the budget ended after {rounds} rounds: fewer than {FEWEST_ROUNDS} give no \
+                 verdict"
+            )
+        } else {
+            let Some(precision) = plan.stopping.precision else {
+                return Ok(());
+            };
+            match self.half_width(group, state)? {
+                Some(half_width) if half_width <= precision => return Ok(()),
+                Some(half_width) => format!(
+                    "{name}: the budget ended with intervals of up to ±{:.1}%, not ±{:.1}%",
+                    half_width * 100.0,
+                    precision * 100.0
+                ),
+                None => format!("{name}: the budget ended before every arm had an interval"),
+            }
+        };
+        (self.tell)(Event::Trouble { message });
+        Ok(())
     }
 
     /// Notes how a trial ended, and tells if it failed or was skipped.
@@ -264,6 +332,7 @@ impl Orchestrator<'_> {
                 stores: &self.stores,
                 worker_core: self.worker_core,
                 may_drop_caches: self.may_drop_caches,
+                planted: self.planted.as_ref(),
                 first_generation: self.next_generation,
                 tell: self.tell,
             };
@@ -394,10 +463,11 @@ impl GroupState {
         self.failures.get(arm).copied().unwrap_or(0) >= FAILURES_UNTIL_GIVEN_UP
     }
 
-    /// Rounds that a group is to have: those planned, and as many more as its worst arm has trials
-    /// that do not count, within bounds.
-    fn wanted_rounds(&self, group: &Group) -> u32 {
+    /// Rounds so far, without as many as the worst arm has trials that do not count: those are made up
+    /// for, within bounds.
+    fn counted_rounds(&self, group: &Group) -> u32 {
         let worst = self.invalid.values().copied().max().unwrap_or(0);
-        group.rounds + worst.min(group.rounds / ROUNDS_PER_EXTRA_ROUND)
+        let planned = group.rounds.max(self.rounds);
+        self.rounds - worst.min(planned / ROUNDS_PER_EXTRA_ROUND).min(self.rounds)
     }
 }

@@ -3,7 +3,7 @@
 //! plan will take, before it starts.
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sqlitmus_core::case::Workload;
@@ -13,7 +13,7 @@ use sqlitmus_core::units::format_duration;
 use crate::orchestrator::Event;
 
 /// Guess at the time of one untimed read, for the estimate: files read as kvtest does.
-const READ_NS: u64 = 5_000;
+pub(crate) const READ_NS: u64 = 5_000;
 
 /// Guess at the time of one overwrite, for the estimate: between a page cache's 12 us and a
 /// truncated file's 170 us.
@@ -41,11 +41,13 @@ pub fn filling_ns(blobs: u64) -> u64 {
     blobs * FILL_NS
 }
 
-fn group_ns(group: &Group) -> u64 {
+/// How long the rounds of a group take, in nanoseconds: a guess.
+pub(crate) fn group_ns(group: &Group) -> u64 {
     u64::from(group.rounds) * round_ns(group)
 }
 
-fn round_ns(group: &Group) -> u64 {
+/// How long one round of a group takes, in nanoseconds: a guess.
+pub(crate) fn round_ns(group: &Group) -> u64 {
     group.arms.iter().map(|arm| trial_ns(group, arm)).sum()
 }
 
@@ -73,6 +75,11 @@ pub struct Progress {
     estimated_spent_ns: u64,
     rounds: u32,
     group: String,
+    started: Instant,
+    /// Time for everything, where there is a budget.
+    budget: Option<Duration>,
+    /// Whether the number of rounds is not known before.
+    is_open: bool,
 }
 
 impl Progress {
@@ -103,6 +110,9 @@ impl Progress {
             estimated_spent_ns: 0,
             rounds: 0,
             group: String::new(),
+            started: Instant::now(),
+            budget: plan.stopping.budget_ns.map(Duration::from_nanos),
+            is_open: !plan.stopping.is_fixed(),
         }
     }
 
@@ -130,12 +140,11 @@ impl Progress {
                 self.note_round(group, *took);
                 if self.plain {
                     self.line(&format!(
-                        "{}: round {} of {} took {}, {} left",
+                        "{}: round {} took {}, {}",
                         group.name,
-                        round + 1,
-                        self.rounds,
+                        self.of_rounds(round + 1),
                         format_duration(took.as_nanos() as u64),
-                        format_duration(self.left_ns())
+                        self.left_words()
                     ));
                 }
                 self.draw(round + 1);
@@ -163,11 +172,32 @@ impl Progress {
     /// Time left in nanoseconds: the estimate of what is ahead, put right by how far the rounds
     /// so far were off theirs.
     fn left_ns(&self) -> u64 {
+        if let Some(budget) = self.budget {
+            return budget.saturating_sub(self.started.elapsed()).as_nanos() as u64;
+        }
         let ahead_ns: u64 = self.ahead.iter().map(|(_, ahead_ns)| ahead_ns).sum();
         if self.estimated_spent_ns == 0 {
             return ahead_ns;
         }
         (ahead_ns as f64 * self.spent_ns as f64 / self.estimated_spent_ns as f64) as u64
+    }
+
+    /// `3 of 8`, or `3` where nobody knows how many there will be.
+    fn of_rounds(&self, round: u32) -> String {
+        if self.is_open {
+            round.to_string()
+        } else {
+            format!("{round} of {}", self.rounds)
+        }
+    }
+
+    /// What is left, in whole seconds; nothing is known of it where a precision alone decides.
+    fn left_words(&self) -> String {
+        if self.is_open && self.budget.is_none() {
+            return "until it is precise enough".to_owned();
+        }
+        let left_ns = self.left_ns() / 1_000_000_000 * 1_000_000_000;
+        format!("{} left", format_duration(left_ns))
     }
 
     fn draw(&self, round: u32) {
@@ -176,11 +206,10 @@ impl Progress {
         let whole_ns = (self.spent_ns + left_ns).max(1);
         bar.set_position(1000 * self.spent_ns / whole_ns);
         bar.set_prefix(format!(
-            "{} {}/{}, {} left",
+            "{} {}, {}",
             self.group,
-            round,
-            self.rounds,
-            format_duration(left_ns / 1_000_000_000 * 1_000_000_000)
+            self.of_rounds(round),
+            self.left_words()
         ));
     }
 

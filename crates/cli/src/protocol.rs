@@ -70,6 +70,10 @@ pub struct Preparation {
     pub slice_operations_max: Option<u64>,
     /// Processor core to stay on.
     pub core: Option<usize>,
+    /// Share of the time of every timed operation to wait after it, in its time: 0 but in tests of the
+    /// harness.
+    #[serde(default)]
+    pub slowdown: f64,
 }
 
 /// What the worker answers.

@@ -23,6 +23,7 @@ use crate::machine::resources::{ResourceSnapshot, reset_peak_memory};
 use crate::machine::system_calls::SystemCallCounter;
 use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
+use crate::slowdown::Slowdown;
 
 /// Latencies are recorded up to this; longer ones count as this.
 const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
@@ -114,6 +115,7 @@ struct Trial {
     latencies: Histogram<u64>,
     lead_in_batch: Batch,
     batch: Batch,
+    slowdown: Slowdown,
 }
 
 /// Content of the batch that is written next, made before the clock starts.
@@ -171,6 +173,7 @@ impl Trial {
             latencies: new_histogram(),
             lead_in_batch: Batch::default(),
             batch: Batch::default(),
+            slowdown: Slowdown::new(preparation.slowdown),
             preparation,
         };
         // What preparing took is not the timed operations' peak.
@@ -195,7 +198,7 @@ impl Trial {
                     .fill(dataset, &mut self.walk, operations, generation),
             );
             let session = self.session.as_mut();
-            write_batch(session, &self.batch, None)?;
+            write_batch(session, &self.batch, None, &mut self.slowdown)?;
             self.settle()?;
         }
         Ok(Response::LedIn { read, written })
@@ -221,13 +224,14 @@ impl Trial {
         let before = self.counters();
         // One clock reading an operation: the end of one is the start of the next.
         let start = Instant::now();
+        self.slowdown.begin(start);
         let mut previous = start;
         let end = loop {
             let key = self.walk.next_key();
             self.session.read(key, &mut |bytes| {
                 consumed = consumed.wrapping_add(consume(bytes));
             })?;
-            let now = Instant::now();
+            let now = self.slowdown.after(Instant::now());
             self.latencies
                 .saturating_record((now - previous).as_nanos() as u64);
             previous = now;
@@ -261,10 +265,20 @@ impl Trial {
         let timed = self
             .batch
             .fill(dataset, &mut self.walk, operations, generation);
-        write_batch(self.session.as_mut(), &self.lead_in_batch, None)?;
+        write_batch(
+            self.session.as_mut(),
+            &self.lead_in_batch,
+            None,
+            &mut self.slowdown,
+        )?;
         let before = self.counters();
         let session = self.session.as_mut();
-        let elapsed_ns = write_batch(session, &self.batch, Some(&mut self.latencies))?;
+        let elapsed_ns = write_batch(
+            session,
+            &self.batch,
+            Some(&mut self.latencies),
+            &mut self.slowdown,
+        )?;
         Ok(Response::Sliced {
             lead_in,
             resources: self.used_since(&before),
@@ -291,7 +305,7 @@ impl Trial {
         let span = match batch {
             None => self.read_untimed(|done| done < COUNTED_READS)?,
             Some(span) => {
-                write_batch(self.session.as_mut(), &self.batch, None)?;
+                write_batch(self.session.as_mut(), &self.batch, None, &mut self.slowdown)?;
                 span
             }
         };
@@ -391,6 +405,7 @@ fn write_batch(
     session: &mut dyn Session,
     batch: &Batch,
     mut latencies: Option<&mut Histogram<u64>>,
+    slowdown: &mut Slowdown,
 ) -> Result<u64, EngineError> {
     let Some(writer) = session.writer() else {
         return Err(EngineError::Unavailable(
@@ -398,18 +413,20 @@ fn write_batch(
         ));
     };
     let start = Instant::now();
+    slowdown.begin(start);
     writer.begin()?;
     let mut previous = Instant::now();
     for (key, range) in &batch.entries {
         writer.put(*key, &batch.bytes[range.clone()])?;
-        let now = Instant::now();
+        let now = slowdown.after(Instant::now());
         if let Some(latencies) = &mut latencies {
             latencies.saturating_record((now - previous).as_nanos() as u64);
         }
         previous = now;
     }
     writer.commit()?;
-    Ok(start.elapsed().as_nanos() as u64)
+    let end = slowdown.wait(Instant::now());
+    Ok((end - start).as_nanos() as u64)
 }
 
 /// A store's directory and its name in it.

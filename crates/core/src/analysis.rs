@@ -4,13 +4,16 @@
 
 use crate::claims::{ClaimResult, judge_claims};
 use crate::conclusion::conclude;
+use crate::judgement::Judgements;
 use crate::latencies::Latencies;
 use crate::measurements::{ArmStatus, Cost, Measurements};
+use crate::outliers::{Outliers, outliers};
 use crate::plan::{Arm, Group};
-use crate::run::{Footprint, Outcome, Run};
+use crate::run::{Footprint, Outcome, Run, Sample};
+use crate::spending::Spending;
 use crate::statistics::{RatioEstimate, median};
 use crate::suite::{Chart, ChartKind};
-use crate::verdict::{DEFAULT_THRESHOLD, Verdict, judge};
+use crate::verdict::Verdict;
 
 /// Everything that follows from a run.
 #[derive(Debug, Clone)]
@@ -35,6 +38,10 @@ pub struct GroupAnalysis {
     pub noise_floor: Option<f64>,
     /// Rounds in which at least one arm was measured.
     pub rounds: u32,
+    /// Comparisons of its arms that were judged together.
+    pub comparisons: usize,
+    /// How its comparisons scatter, and what more slices or rounds would buy; `None` if it is not known.
+    pub spending: Option<Spending>,
     /// Arms, in the order of the plan, the twin last.
     pub arms: Vec<ArmAnalysis>,
 }
@@ -63,6 +70,8 @@ pub struct ArmAnalysis {
     /// Slices of trials that do count which were not in the cache state they are labelled with:
     /// kept, not counted.
     pub slices_left_out: u32,
+    /// Slices of trials that do count which are far from the others, and what the kernel says of them.
+    pub outliers: Outliers,
 }
 
 /// A chart with its rows.
@@ -103,28 +112,29 @@ pub struct Compared {
 #[must_use]
 pub fn analyse(run: &Run) -> Analysis {
     let measurements = Measurements::new(run);
+    let judgements = Judgements::of(&measurements);
     let groups: Vec<GroupAnalysis> = run
         .plan
         .groups
         .iter()
-        .map(|group| measurements.group(group))
+        .map(|group| measurements.group(group, &judgements))
         .collect();
     let charts = run
         .plan
         .charts
         .iter()
-        .map(|chart| measurements.chart(chart, &groups))
+        .map(|chart| measurements.chart(chart, &groups, &judgements))
         .collect();
     Analysis {
         claims: judge_claims(&run.plan.claims, &measurements),
-        conclusion: conclude(&run.plan.conclusion, &measurements),
+        conclusion: conclude(&run.plan.conclusion, &measurements, &judgements),
         groups,
         charts,
     }
 }
 
 impl Measurements<'_> {
-    fn group(&self, group: &Group) -> GroupAnalysis {
+    fn group(&self, group: &Group, judgements: &Judgements) -> GroupAnalysis {
         let rounds: std::collections::BTreeSet<u32> = group
             .arms
             .iter()
@@ -134,6 +144,8 @@ impl Measurements<'_> {
             name: group.name.clone(),
             noise_floor: self.noise_floor(group, Cost::Acknowledged),
             rounds: rounds.len() as u32,
+            comparisons: judgements.family_size(&group.name),
+            spending: Spending::of(self, group, rounds.len() as u32),
             arms: group.arms.iter().map(|arm| self.arm(arm)).collect(),
         }
     }
@@ -168,11 +180,23 @@ impl Measurements<'_> {
                 })
                 .collect(),
             slices_left_out: (all_slices - samples().count()) as u32,
+            outliers: self.outliers(arm),
             round_values_ns,
         }
     }
 
-    fn chart(&self, chart: &Chart, groups: &[GroupAnalysis]) -> ChartAnalysis {
+    fn outliers(&self, arm: &Arm) -> Outliers {
+        let trials = self.valid(&arm.name);
+        let samples: Vec<&[Sample]> = trials.map(|trial| trial.samples.as_slice()).collect();
+        outliers(&samples, arm.case.cache)
+    }
+
+    fn chart(
+        &self,
+        chart: &Chart,
+        groups: &[GroupAnalysis],
+        judgements: &Judgements,
+    ) -> ChartAnalysis {
         let group_of = |name: &str| {
             groups
                 .iter()
@@ -186,7 +210,7 @@ impl Measurements<'_> {
         let rows = chart.arms.iter().filter_map(|name| {
             let group = group_of(name)?;
             let arm = group.arms.iter().find(|arm| arm.name == *name)?;
-            Some(self.row(chart, arm))
+            Some(self.row(chart, arm, judgements))
         });
         ChartAnalysis {
             rows: rows.collect(),
@@ -195,11 +219,17 @@ impl Measurements<'_> {
         }
     }
 
-    fn row(&self, chart: &Chart, arm: &ArmAnalysis) -> ChartRow {
+    fn row(&self, chart: &Chart, arm: &ArmAnalysis, judgements: &Judgements) -> ChartRow {
         let versus = |cost: Cost| -> Vec<Option<Compared>> {
             let references = chart.versus.iter();
             references
-                .map(|versus| self.compared(&versus.arm, &arm.name, cost))
+                .map(|versus| {
+                    let found = judgements.compared(&versus.arm, &arm.name, cost)?;
+                    Some(Compared {
+                        estimate: found.0.clone(),
+                        verdict: found.1,
+                    })
+                })
                 .collect()
         };
         let timed = chart.shows == ChartKind::Time;
@@ -213,16 +243,5 @@ impl Measurements<'_> {
             footprint: self.run().footprints.get(&arm.name).copied(),
             arm: arm.clone(),
         }
-    }
-
-    /// Two arms with their verdict, by the noise floor of the arm's own group; an arm is not
-    /// compared with itself.
-    fn compared(&self, reference: &str, arm: &str, cost: Cost) -> Option<Compared> {
-        if reference == arm {
-            return None;
-        }
-        let estimate = self.ratio(reference, arm, cost)?;
-        let verdict = judge(&estimate, self.noise_floor_of(arm, cost), DEFAULT_THRESHOLD);
-        Some(Compared { estimate, verdict })
     }
 }

@@ -1,9 +1,11 @@
 //! Claims: published sentences, judged by the intervals of a run. A claim holds only if the whole
-//! interval of its ratio, widened by the noise floor, is where the sentence puts it.
+//! interval of its ratio, widened by the noise floor, is where the sentence puts it. The sentences of a
+//! suite are judged together, as comparisons are: see [`judge_together`](crate::verdict::judge_together).
 
 use crate::measurements::{ArmStatus, Cost, Measurements};
-use crate::statistics::Interval;
+use crate::statistics::{DEFAULT_CONFIDENCE, FEWEST_ROUNDS, Interval, RatioEstimate};
 use crate::suite::{Claim, ClaimQuantity};
+use crate::verdict::holm;
 
 /// A claim and what became of it.
 #[derive(Debug, Clone)]
@@ -34,59 +36,89 @@ pub enum Judgement {
 /// Judges claims by the figures of a run.
 #[must_use]
 pub fn judge_claims(claims: &[Claim], measurements: &Measurements<'_>) -> Vec<ClaimResult> {
-    claims
+    let (mut results, rates): (Vec<ClaimResult>, Vec<Option<f64>>) = claims
         .iter()
-        .map(|claim| judge(claim, measurements))
-        .collect()
+        .map(|claim| match claim.of {
+            ClaimQuantity::Space => (of_space(claim, measurements), None),
+            ClaimQuantity::Time => of_time(claim, measurements),
+        })
+        .unzip();
+    let stands = holm(&rates, 1.0 - DEFAULT_CONFIDENCE);
+    for ((result, rate), stands) in results.iter_mut().zip(rates).zip(stands) {
+        if rate.is_some() && !stands {
+            result.judgement = Judgement::NotSure;
+        }
+    }
+    results
 }
 
-fn judge(claim: &Claim, measurements: &Measurements<'_>) -> ClaimResult {
-    let measured = match claim.of {
-        ClaimQuantity::Space => measurements
-            .space_ratio(&claim.numerator, &claim.denominator)
-            .map(|ratio| (ratio, None)),
-        ClaimQuantity::Time => measurements
-            .ratio(&claim.numerator, &claim.denominator, Cost::Acknowledged)
-            .map(|estimate| (estimate.ratio, estimate.interval)),
+/// Space is counted: it has no interval, and leaves nothing unsure.
+fn of_space(claim: &Claim, measurements: &Measurements<'_>) -> ClaimResult {
+    let ratio = measurements.space_ratio(&claim.numerator, &claim.denominator);
+    let judgement = match ratio {
+        None => Judgement::NotMeasured(missing(claim, measurements)),
+        Some(ratio) if lies_beyond(claim, ratio.ln()) >= 0.0 => Judgement::Holds,
+        Some(_) => Judgement::DoesNotHold,
     };
-    let Some((ratio, interval)) = measured else {
-        let reason = missing(claim, measurements);
-        return ClaimResult {
-            claim: claim.clone(),
-            ratio: None,
-            interval: None,
-            judgement: Judgement::NotMeasured(reason),
-        };
-    };
-    let bounds = match claim.of {
-        ClaimQuantity::Space => Some((ratio, ratio)),
-        // One round says nothing about its own uncertainty, nor does a group without its twin.
-        ClaimQuantity::Time => {
-            interval
-                .zip(noise_floor(claim, measurements))
-                .map(|(interval, noise_floor)| {
-                    let margin = 1.0 + noise_floor;
-                    (interval.low / margin, interval.high * margin)
-                })
-        }
-    };
-    let judgement = bounds.map_or(Judgement::NotSure, |(low, high)| {
-        let least = claim.at_least.unwrap_or(f64::NEG_INFINITY);
-        let most = claim.at_most.unwrap_or(f64::INFINITY);
-        if low >= least && high <= most {
-            Judgement::Holds
-        } else if high < least || low > most {
-            Judgement::DoesNotHold
-        } else {
-            Judgement::NotSure
-        }
-    });
     ClaimResult {
         claim: claim.clone(),
-        ratio: Some(ratio),
-        interval,
+        ratio,
+        interval: None,
         judgement,
     }
+}
+
+/// The judgement that a ratio of times tends to, with the smallest error rate at which its interval
+/// gives it; `None` where nothing is to be judged.
+fn of_time(claim: &Claim, measurements: &Measurements<'_>) -> (ClaimResult, Option<f64>) {
+    let estimate = measurements.ratio(&claim.numerator, &claim.denominator, Cost::Acknowledged);
+    let leaning = estimate
+        .as_ref()
+        .and_then(|estimate| lean(claim, estimate, measurements));
+    let judgement = match (&estimate, &leaning) {
+        (None, _) => Judgement::NotMeasured(missing(claim, measurements)),
+        (Some(_), None) => Judgement::NotSure,
+        (Some(_), Some((judgement, _))) => judgement.clone(),
+    };
+    let result = ClaimResult {
+        claim: claim.clone(),
+        ratio: estimate.as_ref().map(|estimate| estimate.ratio),
+        interval: estimate.and_then(|estimate| estimate.interval),
+        judgement,
+    };
+    (result, leaning.map(|(_, error_rate)| error_rate))
+}
+
+/// `None` where nothing can be judged: few rounds say little about their own uncertainty, nor does a
+/// group without its twin.
+fn lean(
+    claim: &Claim,
+    estimate: &RatioEstimate,
+    measurements: &Measurements<'_>,
+) -> Option<(Judgement, f64)> {
+    if estimate.rounds < FEWEST_ROUNDS as usize {
+        return None;
+    }
+    let inside = lies_beyond(claim, estimate.ratio.ln());
+    let judgement = if inside >= 0.0 {
+        Judgement::Holds
+    } else {
+        Judgement::DoesNotHold
+    };
+    let margin = noise_floor(claim, measurements)?.ln_1p();
+    let error_rate = estimate.error_rate_at(inside.abs() - margin)?;
+    Some((judgement, error_rate))
+}
+
+/// How far inside its claim's borders the logarithm of a ratio lies; below 0 outside of them.
+fn lies_beyond(claim: &Claim, logarithm: f64) -> f64 {
+    let above = claim
+        .at_least
+        .map_or(f64::INFINITY, |least| logarithm - least.max(0.0).ln());
+    let below = claim
+        .at_most
+        .map_or(f64::INFINITY, |most| most.max(0.0).ln() - logarithm);
+    above.min(below)
 }
 
 /// The larger of the noise floors of the groups that the two arms are in.

@@ -11,19 +11,24 @@
 //!
 //! A sentence whose arms were not measured is left out, and a line says so.
 
+use crate::judgement::Judgements;
 use crate::measurements::{ArmStatus, Cost, Measurements};
 use crate::placeholders::fill;
 use crate::units::format_ratio;
-use crate::verdict::{DEFAULT_THRESHOLD, Verdict, judge};
+use crate::verdict::Verdict;
 
 /// Fills in the sentences with the figures of a run.
 #[must_use]
-pub fn conclude(sentences: &[String], measurements: &Measurements<'_>) -> Vec<String> {
+pub fn conclude(
+    sentences: &[String],
+    measurements: &Measurements<'_>,
+    judgements: &Judgements,
+) -> Vec<String> {
     let mut conclusion = Vec::new();
     let mut missing: Vec<String> = Vec::new();
     for sentence in sentences {
         let filled = fill(sentence, &mut |kind, arm, reference| {
-            phrase(kind, arm, reference, measurements)
+            phrase(kind, arm, reference, measurements, judgements)
         });
         match filled {
             Ok(sentence) => conclusion.push(sentence),
@@ -42,6 +47,7 @@ fn phrase(
     arm: &str,
     reference: &str,
     measurements: &Measurements<'_>,
+    judgements: &Judgements,
 ) -> Result<String, String> {
     if kind == "space" {
         return space(arm, reference, measurements)
@@ -78,13 +84,15 @@ fn phrase(
         ));
     }
     let ratio = format_ratio(estimate.ratio);
-    let noise_floor = measurements.noise_floor_of(arm, cost);
-    Ok(match judge(&estimate, noise_floor, DEFAULT_THRESHOLD) {
-        Verdict::Faster => format!("{ratio} times as fast as"),
-        Verdict::Slower => format!("only {ratio} times as fast as"),
-        Verdict::NoDifferenceWorthHaving => "about as fast as".to_owned(),
-        Verdict::NotSureYet => "not clearly faster or slower than".to_owned(),
-    })
+    let judged = judgements.compared(reference, arm, cost);
+    Ok(
+        match judged.map_or(Verdict::NotSureYet, |(_, verdict)| *verdict) {
+            Verdict::Faster => format!("{ratio} times as fast as"),
+            Verdict::Slower => format!("only {ratio} times as fast as"),
+            Verdict::NoDifferenceWorthHaving => "about as fast as".to_owned(),
+            Verdict::NotSureYet => "not clearly faster or slower than".to_owned(),
+        },
+    )
 }
 
 fn space(arm: &str, reference: &str, measurements: &Measurements<'_>) -> Option<String> {

@@ -12,7 +12,7 @@ use crate::statistics::{
 };
 
 /// Which part of a sample's time counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cost {
     /// To the last acknowledgement.
     Acknowledged,
@@ -188,6 +188,29 @@ impl<'a> Measurements<'a> {
         let middle =
             |costs: &BTreeMap<u32, f64>| median(&costs.values().copied().collect::<Vec<_>>());
         middle(&reference).zip(middle(&arm)).into_iter().collect()
+    }
+
+    /// The relative half width of the widest interval of a group's arms against their baseline, the
+    /// twin's among them, and for writers of both costs: what a stopping rule looks at. `None` as long
+    /// as one of them has no interval. Arms without figures are passed over.
+    #[must_use]
+    pub fn widest_half_width(&self, group: &Group) -> Option<f64> {
+        let mut widest: f64 = 0.0;
+        for arm in group.arms.iter().filter(|arm| arm.name != group.baseline) {
+            if self.status(&arm.name) != ArmStatus::Measured {
+                continue;
+            }
+            let costs: &[Cost] = if arm.case.workload.writes() {
+                &[Cost::Acknowledged, Cost::Settled]
+            } else {
+                &[Cost::Acknowledged]
+            };
+            for cost in costs {
+                let estimate = self.ratio(&group.baseline, &arm.name, *cost)?;
+                widest = widest.max(estimate.interval?.relative_half_width());
+            }
+        }
+        Some(widest)
     }
 
     /// Space that `reference` takes divided by the space that `arm` takes, in allocated bytes.

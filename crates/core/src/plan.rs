@@ -9,7 +9,9 @@ use crate::case::{Case, Durability, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::names::nearest;
 use crate::settings::{SettingSpecification, Settings, SettingsError};
+use crate::stopping::Stopping;
 use crate::suite::{Chart, Claim, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload};
+use crate::verdict::DEFAULT_THRESHOLD;
 
 /// Appended to the baseline's name for its repetition.
 pub const TWIN_SUFFIX: &str = "~twin";
@@ -48,6 +50,17 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// Sentences of the conclusion.
     pub conclusion: Vec<String>,
+    /// The smallest difference that is worth having, as a share: what verdicts are given against.
+    #[serde(default = "default_threshold")]
+    pub threshold: f64,
+    /// How long to measure, where that was asked for.
+    #[serde(default)]
+    pub stopping: Stopping,
+}
+
+/// Of runs that were measured before it could be chosen.
+fn default_threshold() -> f64 {
+    DEFAULT_THRESHOLD
 }
 
 /// Arms that are measured together.
@@ -135,6 +148,8 @@ impl Plan {
             charts: suite.chart.clone(),
             claims: suite.claim.clone(),
             conclusion: suite.conclusion.clone(),
+            threshold: DEFAULT_THRESHOLD,
+            stopping: Stopping::default(),
         };
         resolver.check_references(&plan)?;
         Ok(plan)

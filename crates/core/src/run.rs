@@ -138,6 +138,14 @@ pub struct Sample {
     pub device_read_bytes: Option<u64>,
     /// Page faults of the timed operations that waited for a device; `None` likewise.
     pub major_faults: Option<u64>,
+    /// Times the worker was taken off its core in the timed operations; `None` likewise, and in runs of
+    /// earlier versions.
+    #[serde(default)]
+    pub involuntary_context_switches: Option<u64>,
+    /// Time that the hypervisor gave to others during the timed operations, on all cores of the
+    /// machine, in nanoseconds; `None` likewise.
+    #[serde(default)]
+    pub machine_steal_ns: Option<u64>,
 }
 
 impl Sample {
@@ -202,6 +210,8 @@ mod tests {
             settle_ns: None,
             device_read_bytes,
             major_faults,
+            involuntary_context_switches: None,
+            machine_steal_ns: None,
         }
     }
 

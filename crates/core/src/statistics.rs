@@ -35,10 +35,11 @@
 //! With the variance components of [`RatioEstimate`], n slices a round and R rounds, the variance of
 //! the log estimate is about (between + (pi/2) * within / n) / R; pi/2 is what a median costs against
 //! a mean when noise is normal (heavy tails make it less). Once (pi/2) * within / n is small against
-//! `between`, more slices buy nothing: only more rounds do.
+//! `between`, more slices buy nothing: only more rounds do. [`Scatter`] works that out.
 
 mod comparison;
 mod describe;
+mod effort;
 mod interval;
 #[cfg(test)]
 mod simulation;
@@ -47,8 +48,14 @@ mod variance;
 
 pub use comparison::{ComparisonError, PairedRound, RatioEstimate, compare, noise_floor};
 pub use describe::{mean, median, quantile, sample_variance};
+pub use effort::Scatter;
 pub use interval::{Interval, MeanEstimate, t_interval};
 pub use unpaired::{difference_of_means, unpaired};
+
+/// The fewest rounds that a verdict is given on. With fewer the quantile of Student's distribution is so
+/// far out (2.36 at eight, 4.30 at three) that little is decided, and whether the round values are
+/// anything like normal matters more than they can show.
+pub const FEWEST_ROUNDS: u32 = 8;
 
 /// The confidence that intervals are given with unless something else is asked for.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;

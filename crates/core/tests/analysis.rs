@@ -10,6 +10,8 @@ mod claims;
 mod conclusion;
 #[path = "analysis/incomplete.rs"]
 mod incomplete;
+#[path = "analysis/judging.rs"]
+mod judging;
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, Compared, analyse};
 use sqlitmus_core::measurements::{ArmStatus, Cost, Measurements};
@@ -368,7 +370,7 @@ fn arms_of_different_groups_are_compared_though_they_share_no_round() {
 #[test]
 fn cost_including_settling_is_kept_beside_the_cost_to_acknowledgement() {
     let mut run = run(vec![writing("write", &["base", "one"])]);
-    for round in 0..2 {
+    for round in 0..8 {
         run.trials.extend([
             settling(300, trial("base", round, &[100])),
             trial("base~twin", round, &[100]),
@@ -394,7 +396,7 @@ fn cost_including_settling_is_kept_beside_the_cost_to_acknowledgement() {
         (one.operation_ns, one.settled_operation_ns),
         (Some(100.0), Some(200.0))
     );
-    assert_eq!(one.round_values_ns, [100.0, 100.0]);
+    assert_eq!(one.round_values_ns, [100.0; 8]);
     // 1,000 bytes in 100 x 10 ns: settling is not part of the rate.
     assert_near(one.bytes_per_second.expect("a rate"), 1e9);
     // What identical arms differ by counts the same cost: none to acknowledgement, a factor of four
@@ -459,12 +461,12 @@ fn verdict(run: &Run, name: &str) -> Verdict {
 fn a_verdict_needs_more_than_noise_and_three_hundredths() {
     let arms = [("swift", 1000), ("alike", 1020), ("slow", 1082)];
     // Against 1040: 1.04, 1.0196 and 0.9612 (below 1 / 1.03 = 0.9709).
-    let quiet = steady_run(2, 1040, 1040, &arms);
+    let quiet = steady_run(8, 1040, 1040, &arms);
     assert_eq!(verdict(&quiet, "swift"), Verdict::Faster);
     assert_eq!(verdict(&quiet, "alike"), Verdict::NoDifferenceWorthHaving);
     assert_eq!(verdict(&quiet, "slow"), Verdict::Slower);
     // A twin that differs by a factor of 1.3.
-    let noisy = steady_run(2, 1040, 800, &arms);
+    let noisy = steady_run(8, 1040, 800, &arms);
     for name in ["swift", "alike", "slow"] {
         assert_eq!(verdict(&noisy, name), Verdict::NotSureYet, "{name}");
     }
@@ -472,7 +474,7 @@ fn a_verdict_needs_more_than_noise_and_three_hundredths() {
 
 #[test]
 fn without_the_twin_nothing_is_sure() {
-    let mut run = steady_run(2, 1000, 1000, &[("swift", 100), ("alike", 1000)]);
+    let mut run = steady_run(8, 1000, 1000, &[("swift", 100), ("alike", 1000)]);
     assert_eq!(verdict(&run, "swift"), Verdict::Faster);
     run.trials.retain(|trial| trial.arm != "base~twin");
     assert_eq!(noise_floor(&run), None);
@@ -523,10 +525,10 @@ fn an_arm_is_judged_by_the_noise_floor_of_its_own_group() {
         reading("rough", &["rock"]),
     ]);
     run.trials = [
-        steady("base", 2, 100),
-        steady("base~twin", 2, 100),
-        steady("rock", 2, 200),
-        steady("rock~twin", 2, 500),
+        steady("base", 8, 100),
+        steady("base~twin", 8, 100),
+        steady("rock", 8, 200),
+        steady("rock~twin", 8, 500),
     ]
     .concat();
     run.plan.charts = vec![

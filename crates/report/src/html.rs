@@ -50,7 +50,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
                     (tables::claims(analysis))
                     (tables::arms(run, analysis))
                     (tables::left_out(run, analysis))
-                    (provenance::how_to_read(&summary))
+                    (provenance::how_to_read(run, analysis, &summary))
                     (provenance::environment(run))
                     (provenance::read_back(run, analysis))
                     (provenance::reproduce(run))

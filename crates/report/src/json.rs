@@ -9,14 +9,21 @@
 //! conclusion    texts    sentences that follow from the intervals
 //! warnings      texts    what to know before believing a figure
 //! plan          object   suite, scale, seed (text: it may exceed what a double holds exactly),
+//!                        threshold (a share: what verdicts are given against),
+//!                        stopping: precision, budget_ns, rounds (null where not asked for);
 //!                        groups: name, baseline (an arm's name), rounds_planned,
-//!                        rounds_measured, slices, slice_ns, noise_floor
+//!                        rounds_measured, slices, slice_ns, noise_floor,
+//!                        judged_together (comparisons),
+//!                        scatter (or null): deviation_within_rounds, deviation_between_rounds
+//!                        (of the logarithm of a ratio), best_slices, rounds_for_one_percent
 //! arms          objects  name, label, group, case_id, status (measured, failed, skipped,
 //!                        not-reached), reason; operation_ns, settled_operation_ns (null for
 //!                        reading arms), content_bytes_per_second, round_values_ns;
 //!                        latencies: operations, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 //!                        left_out (reasons of trials that do not count), slices_left_out (of
 //!                        trials that do count: not in the stated cache state);
+//!                        outliers: slices, outliers, not_in_cache_state, stolen, preempted,
+//!                        unexplained (counts);
 //!                        footprint (or null): content_bytes, apparent_bytes,
 //!                        allocated_bytes, files, directories;
 //!                        case: workload, dataset, engine, settings, durability, cache;
@@ -32,7 +39,8 @@
 //! A comparison is an object of `versus` (an arm's name), `cost` (`acknowledged`, `settled` or
 //! `space`), `ratio` (reference / arm: above 1 the arm is faster, or smaller), `interval` (`low`,
 //! `high`; null with fewer than two rounds, and for space, which is counted), `confidence`,
-//! `ratio_of_totals`, `rounds`, `verdict` (faster, slower, no-difference-worth-having,
+//! `ratio_of_totals`, `rounds`, `variance_within_rounds`, `variance_between_rounds` (of the logarithm of
+//! the ratio; null where they are not known), `verdict` (faster, slower, no-difference-worth-having,
 //! not-sure-yet; null for space).
 //!
 //! Numbers are rounded to seven significant digits; the run file keeps everything. What is not
@@ -47,6 +55,7 @@ use sqlitmus_core::claims::{ClaimResult, Judgement};
 use sqlitmus_core::measurements::ArmStatus;
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::run::Run;
+use sqlitmus_core::spending::Spending;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::suite::ChartKind;
 
@@ -81,6 +90,12 @@ pub fn json(run: &Run, analysis: &Analysis) -> String {
             "suite": run.plan.suite,
             "scale": run.plan.scale,
             "seed": run.plan.seed.to_string(),
+            "threshold": rounded(Some(run.plan.threshold)),
+            "stopping": {
+                "precision": rounded(run.plan.stopping.precision),
+                "budget_ns": run.plan.stopping.budget_ns,
+                "rounds": run.plan.stopping.rounds,
+            },
             "groups": groups.clone().map(|(group, measured)| json!({
                 "name": group.name,
                 "baseline": group.baseline,
@@ -89,6 +104,8 @@ pub fn json(run: &Run, analysis: &Analysis) -> String {
                 "slices": group.slices,
                 "slice_ns": group.slice_ns,
                 "noise_floor": rounded(measured.noise_floor),
+                "judged_together": measured.comparisons,
+                "scatter": measured.spending.map(scatter),
             })).collect::<Vec<_>>(),
         },
         "arms": arms.collect::<Vec<_>>(),
@@ -137,9 +154,26 @@ fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
         },
         "left_out": arm.left_out,
         "slices_left_out": arm.slices_left_out,
+        "outliers": {
+            "slices": arm.outliers.slices,
+            "outliers": arm.outliers.outliers,
+            "not_in_cache_state": arm.outliers.not_in_cache_state,
+            "stolen": arm.outliers.stolen,
+            "preempted": arm.outliers.preempted,
+            "unexplained": arm.outliers.unexplained,
+        },
         "footprint": run.footprints.get(&arm.name),
         "case": planned.map(|planned| case(&planned.case)),
         "read_back": read_back.map(|trial| &trial.read_back),
+    })
+}
+
+fn scatter(spending: Spending) -> Value {
+    json!({
+        "deviation_within_rounds": rounded(Some(spending.scatter.within_rounds)),
+        "deviation_between_rounds": rounded(Some(spending.scatter.between_rounds)),
+        "best_slices": spending.best_slices,
+        "rounds_for_one_percent": spending.rounds_advised,
     })
 }
 
@@ -209,6 +243,8 @@ fn comparisons(run: &Run, found: &ChartAnalysis, row: &ChartRow) -> Vec<Value> {
                     "confidence": estimate.confidence,
                     "ratio_of_totals": rounded(Some(estimate.ratio_of_totals)),
                     "rounds": estimate.rounds,
+                    "variance_within_rounds": rounded(estimate.variance_within_rounds),
+                    "variance_between_rounds": rounded(estimate.variance_between_rounds),
                     "verdict": compared.verdict,
                 }))
             })

@@ -15,6 +15,7 @@ mod html;
 mod json;
 mod machine;
 mod space;
+mod spending;
 mod summary;
 mod terminal;
 mod text;

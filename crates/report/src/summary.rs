@@ -11,6 +11,7 @@ use sqlitmus_core::keys::KeyOrder;
 use sqlitmus_core::measurements::ArmStatus;
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::run::{Outcome, Run, RunState, Sample};
+use sqlitmus_core::statistics::FEWEST_ROUNDS;
 use sqlitmus_core::suite::{Chart, Claim};
 use sqlitmus_core::units::{format_bytes, format_count, format_duration};
 
@@ -339,6 +340,13 @@ fn warnings(run: &Run, analysis: &Analysis) -> Vec<String> {
              intervals and no verdicts."
                 .to_owned(),
         );
+    }
+    let few = |rounds: u32| (2..FEWEST_ROUNDS).contains(&rounds);
+    if analysis.groups.iter().any(|group| few(group.rounds)) {
+        warnings.push(format!(
+            "From fewer than {FEWEST_ROUNDS} rounds no verdict is given: where there are fewer, nothing is \
+             sure."
+        ));
     }
     let count = |wanted: fn(&ArmStatus) -> bool| {
         let arms = analysis.groups.iter().flat_map(|group| &group.arms);

@@ -16,6 +16,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
 use crate::figures::legend_of;
+use crate::spending;
 use crate::summary::Summary;
 use crate::text::{self, wrap};
 use ink::{Ink, Tone};
@@ -73,6 +74,7 @@ impl Page<'_> {
             self.lines.extend(table.render(self.columns, self.ink));
         }
         self.legend();
+        self.certainty();
         self.claims();
         self.conclusion(&summary);
         let mut report = self.lines.join("\n");
@@ -158,6 +160,16 @@ impl Page<'_> {
         for line in sentences::pieces(&pieces, self.columns) {
             let line = self.ink.paint(&line, Tone::Faint);
             self.lines.push(line);
+        }
+    }
+
+    /// What the intervals follow from.
+    fn certainty(&mut self) {
+        let lines = spending::scatter(self.analysis)
+            .into_iter()
+            .chain(spending::outliers(self.analysis));
+        for line in lines {
+            self.text(&line, Tone::Faint);
         }
     }
 

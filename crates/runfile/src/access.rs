@@ -21,10 +21,10 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use tempfile::TempDir;
 
-use crate::contents::Contents;
+use crate::contents::{Contents, has_column};
 use crate::error::RunFileError;
 use crate::header::Header;
-use crate::schema::TABLES;
+use crate::schema::{ADDED_SAMPLE_COLUMNS, TABLES};
 
 /// Reading a run takes a second or two at the most; a writer waits for many readers.
 const WRITER_PATIENCE: Duration = Duration::from_secs(60);
@@ -82,7 +82,20 @@ pub(crate) fn open_for_append(path: &Path) -> Result<Connection, RunFileError> {
     Header::read(path)?;
     let connection = open_writable(path)?;
     check_whole(path, &connection)?;
+    add_columns(&connection).map_err(|source| RunFileError::from_database(path, source))?;
     Ok(connection)
+}
+
+/// Brings a file of an earlier version up to what is written now.
+fn add_columns(connection: &Connection) -> rusqlite::Result<()> {
+    for column in ADDED_SAMPLE_COLUMNS {
+        if !has_column(connection, "sample", column)? {
+            let sql =
+                format!("ALTER TABLE sample ADD COLUMN {column} INTEGER CHECK ({column} >= 0)");
+            connection.execute_batch(&sql)?;
+        }
+    }
+    Ok(())
 }
 
 /// Opens any existing file for writing, with the modes that the head of this file explains.

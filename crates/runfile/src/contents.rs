@@ -12,6 +12,7 @@ use sqlitmus_core::run::{Footprint, Outcome, Run, RunHead, RunState, Sample, Sys
 
 use crate::error::RunFileError;
 use crate::latency_blob::decode_latencies;
+use crate::schema::ADDED_SAMPLE_COLUMNS;
 
 /// Reason given for trials of a round that was measured again after an interruption.
 pub const SUPERSEDED: &str = "its round was interrupted and measured again";
@@ -223,11 +224,7 @@ impl<'c> TrialReader<'c> {
                  FROM trial JOIN round USING (round_id) JOIN arm USING (arm_id) \
                  ORDER BY trial_id",
             )?,
-            samples: connection.prepare(
-                "SELECT turn, place, operations, content_bytes, elapsed_ns, settle_ns, \
-                 device_read_bytes, major_faults \
-                 FROM sample WHERE trial_id = ? ORDER BY turn",
-            )?,
+            samples: connection.prepare(&sample_query(connection)?)?,
             resources: connection.prepare("SELECT name, value FROM resource WHERE trial_id = ?")?,
             system_calls: if connection.table_exists(None, "system_call")? {
                 let sql = "SELECT name, calls, operations FROM system_call WHERE trial_id = ?";
@@ -264,6 +261,34 @@ impl<'c> TrialReader<'c> {
         }
         Ok(trials)
     }
+}
+
+/// Files of earlier versions lack the columns that were added since: they read as NULL.
+fn sample_query(connection: &Connection) -> Reading<String> {
+    let mut columns = String::new();
+    for added in ADDED_SAMPLE_COLUMNS {
+        let is_there = has_column(connection, "sample", added)?;
+        columns.push_str(", ");
+        columns.push_str(if is_there { added } else { "NULL" });
+    }
+    Ok(format!(
+        "SELECT turn, place, operations, content_bytes, elapsed_ns, settle_ns, \
+         device_read_bytes, major_faults{columns} \
+         FROM sample WHERE trial_id = ? ORDER BY turn"
+    ))
+}
+
+/// Whether a table has a column.
+pub(crate) fn has_column(
+    connection: &Connection,
+    table: &str,
+    column: &str,
+) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?) WHERE name = ?)",
+        [table, column],
+        |row| row.get(0),
+    )
 }
 
 fn read_backs(connection: &Connection) -> Reading<BTreeMap<i64, BTreeMap<String, String>>> {
@@ -345,18 +370,21 @@ fn samples(statement: &mut Statement<'_>, trial_id: i64) -> Reading<Vec<Sample>>
     let mut rows = statement.query([trial_id])?;
     let mut samples = Vec::new();
     while let Some(row) = rows.next()? {
-        let settle_ns: Option<i64> = row.get(5)?;
-        let device_read_bytes: Option<i64> = row.get(6)?;
-        let major_faults: Option<i64> = row.get(7)?;
+        let known = |column: usize| -> Reading<Option<u64>> {
+            let value: Option<i64> = row.get(column)?;
+            value.map(to_unsigned).transpose()
+        };
         samples.push(Sample {
             turn: row.get(0)?,
             place: row.get(1)?,
             operations: unsigned(row, 2)?,
             content_bytes: unsigned(row, 3)?,
             elapsed_ns: unsigned(row, 4)?,
-            settle_ns: settle_ns.map(to_unsigned).transpose()?,
-            device_read_bytes: device_read_bytes.map(to_unsigned).transpose()?,
-            major_faults: major_faults.map(to_unsigned).transpose()?,
+            settle_ns: known(5)?,
+            device_read_bytes: known(6)?,
+            major_faults: known(7)?,
+            involuntary_context_switches: known(8)?,
+            machine_steal_ns: known(9)?,
         });
     }
     Ok(samples)

@@ -140,7 +140,11 @@ impl<'t> TrialInsertion<'t> {
             } else {
                 None
             },
-            sample: transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?,
+            sample: transaction.prepare(
+                "INSERT INTO sample (trial_id, turn, place, operations, content_bytes, elapsed_ns, \
+                   settle_ns, device_read_bytes, major_faults, involuntary_context_switches, \
+                   machine_steal_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )?,
         })
     }
 
@@ -203,7 +207,12 @@ impl<'t> TrialInsertion<'t> {
             signed("elapsed_ns", sample.elapsed_ns)?,
             known("settle_ns", sample.settle_ns)?,
             known("device_read_bytes", sample.device_read_bytes)?,
-            known("major_faults", sample.major_faults)?
+            known("major_faults", sample.major_faults)?,
+            known(
+                "involuntary_context_switches",
+                sample.involuntary_context_switches
+            )?,
+            known("machine_steal_ns", sample.machine_steal_ns)?
         ];
         self.sample.execute(values).map_err(failed)?;
         Ok(())

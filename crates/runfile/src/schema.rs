@@ -17,6 +17,10 @@ pub(crate) const PAGE_BYTES: u32 = 4096;
 /// Creates all tables of an empty file.
 pub(crate) const STATEMENTS: &str = include_str!("schema.sql");
 
+/// Columns of `sample` that came after the first version; a file of that version lacks them.
+pub(crate) const ADDED_SAMPLE_COLUMNS: [&str; 2] =
+    ["involuntary_context_switches", "machine_steal_ns"];
+
 /// Tables without which a run cannot be read.
 pub(crate) const TABLES: [&str; 10] = [
     "run",

@@ -110,6 +110,8 @@ CREATE TABLE sample (
   settle_ns INTEGER CHECK (settle_ns >= 0), -- NULL for reading slices
   device_read_bytes INTEGER CHECK (device_read_bytes >= 0), -- NULL if the kernel does not tell
   major_faults INTEGER CHECK (major_faults >= 0), -- NULL likewise
+  involuntary_context_switches INTEGER CHECK (involuntary_context_switches >= 0), -- NULL likewise
+  machine_steal_ns INTEGER CHECK (machine_steal_ns >= 0), -- NULL likewise; all cores of the machine
   PRIMARY KEY (trial_id, turn)
 ) STRICT, WITHOUT ROWID;
 

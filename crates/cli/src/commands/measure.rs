@@ -5,12 +5,13 @@ mod resume;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use sqlitmus_core::analysis::analyse;
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
+use sqlitmus_core::stopping::{MOST_ROUNDS, Stopping};
 use sqlitmus_core::units::{format_bytes, format_duration};
 use sqlitmus_runfile::RunFile;
 
@@ -43,6 +44,7 @@ const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
 /// # Errors
 /// Bad input before anything is created; the environment later.
 pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
+    let started = Instant::now();
     if let Some(word) = &arguments.resume {
         return resume::run(arguments, word);
     }
@@ -80,7 +82,15 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
     }
-    let ending = measure(arguments, &plan, &environment, stores, &name, &mut file);
+    let deadline = arguments.budget.map(|budget| started + budget);
+    let ending = measure(
+        arguments,
+        &plan,
+        &environment,
+        stores,
+        (&name, deadline),
+        &mut file,
+    );
     conclude(arguments, file, ending)
 }
 
@@ -127,12 +137,27 @@ fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
             .only(&arguments.group)
             .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
     }
-    if let Some(rounds) = arguments.rounds {
-        for group in &mut plan.groups {
-            group.rounds = rounds;
-        }
+    plan.threshold = arguments.threshold;
+    plan.stopping = Stopping {
+        precision: arguments.precision,
+        budget_ns: arguments.budget.map(|budget| budget.as_nanos() as u64),
+        rounds: arguments.rounds,
+    };
+    for group in &mut plan.groups {
+        group.rounds = plan.stopping.rule(group.rounds).at_least;
     }
+    require_planted(arguments, &plan)?;
     Ok(plan)
+}
+
+fn require_planted(arguments: &MeasureArguments, plan: &Plan) -> Result<(), Failure> {
+    match &arguments.plant_slowdown {
+        Some(planted) if plan.arm(&planted.arm).is_none() => Err(Failure::bad_input(
+            format!("there is no arm `{}` to make slower", planted.arm),
+            "its name is that of the suite",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_existing(output: &Path) -> Result<(), Failure> {
@@ -161,7 +186,8 @@ fn require_space(plan: &Plan, place: &Place) -> Result<(), Failure> {
 fn announce(plan: &Plan, place: &Place, stores: &Stores) -> anyhow::Result<()> {
     let needed = stores.space_needed(plan);
     let filling_ns = filling_ns(stores.blobs_to_fill(plan));
-    let whole_ns = estimate_ns(plan) + filling_ns;
+    let estimate_ns = (estimate_ns(plan) + filling_ns) / 1_000_000_000 * 1_000_000_000;
+    let duration = duration_words(plan, &format_duration(estimate_ns));
     let space = if needed.bytes == 0 {
         "in the space of an earlier run".to_owned()
     } else {
@@ -172,13 +198,35 @@ fn announce(plan: &Plan, place: &Place, stores: &Stores) -> anyhow::Result<()> {
         )
     };
     let lines = format!(
-        "Measuring suite {} in {}\n  {} | {space} | about {}\n",
+        "Measuring suite {} in {}\n  {} | {space} | {duration}\n",
         plan.suite,
         place.path.display(),
         place.describe(),
-        format_duration(whole_ns / 1_000_000_000 * 1_000_000_000),
     );
     tell(&lines)
+}
+
+/// How long it will take: `about 1 m 20 s`, `5 m`, `1 m at the least, until every interval is within ±1%`.
+fn duration_words(plan: &Plan, estimate: &str) -> String {
+    let stopping = &plan.stopping;
+    if stopping.is_fixed() {
+        return format!("about {estimate}");
+    }
+    let until = stopping.precision.map(|precision| {
+        let percent = precision * 100.0;
+        format!("until every interval is within ±{percent}%")
+    });
+    match (stopping.budget_ns, until) {
+        (Some(budget_ns), None) => format_duration(budget_ns),
+        (Some(budget_ns), Some(until)) => {
+            format!("{until}, {} at the most", format_duration(budget_ns))
+        }
+        (None, until) => {
+            let rounds = stopping.rounds.unwrap_or(MOST_ROUNDS);
+            let until = until.unwrap_or_default();
+            format!("about {estimate} or more, {until} or for {rounds} rounds of each group")
+        }
+    }
 }
 
 /// Warns of a place that is no disk, with `--quiet` too.
@@ -203,7 +251,7 @@ fn measure(
     plan: &Plan,
     environment: &Environment,
     stores: Stores,
-    name: &RunName,
+    (name, deadline): (&RunName, Option<Instant>),
     file: &mut RunFile,
 ) -> anyhow::Result<Ending> {
     let cores = CoreChoice::of_this_machine();
@@ -229,6 +277,8 @@ fn measure(
         may_drop_caches: arguments.drop_caches,
         // Later than every generation that an earlier run can have written.
         next_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
+        deadline,
+        planted: arguments.plant_slowdown.clone(),
         file,
         tell: &mut |event| progress.show(&event),
     }

@@ -16,7 +16,10 @@ use crate::runs;
 /// No such run, not a run file, or the output cannot be written.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     let path = runs::find(&arguments.run, &arguments.place)?;
-    let run = sqlitmus_runfile::read(&path).map_err(Failure::from)?;
+    let mut run = sqlitmus_runfile::read(&path).map_err(Failure::from)?;
+    if let Some(threshold) = arguments.threshold {
+        run.plan.threshold = threshold;
+    }
     let analysis = analyse(&run);
     let text = match arguments.format {
         Format::Terminal => {

@@ -302,6 +302,8 @@ impl<'a> LiveArm<'a> {
             settle_ns,
             device_read_bytes: resources.get("device_read_bytes").copied(),
             major_faults: resources.get("major_faults").copied(),
+            involuntary_context_switches: resources.get("involuntary_context_switches").copied(),
+            machine_steal_ns: resources.get("machine_steal_ns").copied(),
         };
         // What does not count leaves no trace in the percentiles either.
         if sample.is_in(self.arm.case.cache) {

@@ -12,10 +12,10 @@ use sqlitmus_core::plan::{Group, Plan, Turns};
 use sqlitmus_core::run::{Outcome, Trial};
 use sqlitmus_core::schedule::{key_offset, turn_order};
 
-use super::Event;
 use super::expectation::Written;
 use super::live_arm::LiveArm;
 use super::worker_process::WorkerProgram;
+use super::{Event, PlantedSlowdown};
 use crate::interruption;
 use crate::machine::page_cache::Residency;
 use crate::protocol::{PROTOCOL_VERSION, Preparation};
@@ -43,6 +43,8 @@ pub struct RoundContext<'a> {
     pub worker_core: Option<usize>,
     /// Whether the kernel may be told to drop what it caches of the whole machine.
     pub may_drop_caches: bool,
+    /// A slowdown planted in one arm.
+    pub planted: Option<&'a PlantedSlowdown>,
     /// First generation that is not written yet; the lead-in and every slice take one.
     pub first_generation: u64,
     /// Who is told what happens.
@@ -220,6 +222,10 @@ impl<'a> RoundContext<'a> {
             slice_lead_in_ns: if is_cold { 0 } else { SLICE_LEAD_IN_NS },
             slice_operations_max: is_cold.then(|| cold_slice_operations(&arm.case.dataset)),
             core: self.worker_core,
+            slowdown: self
+                .planted
+                .filter(|planted| planted.arm == arm.name)
+                .map_or(0.0, |planted| planted.share),
         };
         live.start(self.program, self.may_drop_caches);
         live.step(|live| live.prepare(preparation));

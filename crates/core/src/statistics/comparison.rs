@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::describe::median;
-use super::interval::{Interval, exp_bounded, is_confidence, t_interval};
+use super::interval::{
+    Interval, MeanEstimate, chance_beyond, exp_bounded, is_confidence, t_interval,
+};
 use super::variance::components;
 
 /// The times that are taken for times, in nanoseconds per operation: from a femtosecond to some thirty
@@ -50,13 +52,31 @@ pub struct RatioEstimate {
     /// For each round that had slices, in order: the median over its slices of ln(reference / arm).
     /// Empty if unpaired.
     pub round_values: Vec<f64>,
-    /// How much rounds differ beyond what their slices explain: variance of ln(reference / arm), by
-    /// one-way random-effects analysis of variance over slices, not below 0. `None` with fewer than two
-    /// rounds, with no round of two slices, and if unpaired.
+    /// How much rounds differ beyond what their slices explain: variance of ln(reference / arm), not
+    /// below 0. `None` with fewer than two rounds, with no round of two slices, and if unpaired.
     pub variance_between_rounds: Option<f64>,
-    /// How much slices of one round differ: variance of ln(reference / arm), plain, not robust (a
-    /// stalled slice counts in full). `None` as above.
+    /// How much slices of one round differ: variance of ln(reference / arm), robust as the median is
+    /// (a few stalled slices do not move it). `None` as above.
     pub variance_within_rounds: Option<f64>,
+    /// Standard error of ln(ratio). `None` where there is no interval.
+    #[serde(default)]
+    pub standard_error: Option<f64>,
+    /// Degrees of freedom of the interval's t. `None` where there is no interval.
+    #[serde(default)]
+    pub degrees_of_freedom: Option<f64>,
+}
+
+impl RatioEstimate {
+    /// The smallest error rate at which the interval still keeps a distance from its centre: two-sided
+    /// P(|T| > distance / standard error). The distance is one of natural logarithms. What is nearer
+    /// than the centre (0 or less) is kept at no rate: 1. Without an interval: `None`.
+    pub fn error_rate_at(&self, distance: f64) -> Option<f64> {
+        let (standard_error, freedom) = (self.standard_error?, self.degrees_of_freedom?);
+        if distance <= 0.0 {
+            return Some(1.0);
+        }
+        chance_beyond(distance / standard_error, freedom)
+    }
 }
 
 /// Why two arms cannot be compared. A slice that cannot be true is not left out quietly: something is
@@ -121,6 +141,7 @@ pub fn compare(rounds: &[PairedRound], confidence: f64) -> Result<RatioEstimate,
     }
     let centre = round_values.iter().sum::<f64>() / round_values.len() as f64;
     let components = components(&log_ratios);
+    let found: Option<MeanEstimate> = t_interval(&round_values, confidence);
     let pairs = || rounds.iter().flat_map(|round| &round.slices);
     let reference_total_ns: f64 = pairs().map(|(reference_ns, _)| reference_ns).sum();
     let arm_total_ns: f64 = pairs().map(|(_, arm_ns)| arm_ns).sum();
@@ -128,8 +149,10 @@ pub fn compare(rounds: &[PairedRound], confidence: f64) -> Result<RatioEstimate,
     Ok(RatioEstimate {
         paired: true,
         ratio: exp_bounded(centre),
-        interval: t_interval(&round_values, confidence).map(|found| found.interval.exp()),
+        interval: found.map(|found| found.interval.exp()),
         confidence,
+        standard_error: found.map(|found| found.standard_error),
+        degrees_of_freedom: found.map(|_| (round_values.len() - 1) as f64),
         rounds: round_values.len(),
         slices: pairs().count(),
         ratio_of_totals: reference_total_ns / arm_total_ns,
@@ -298,10 +321,17 @@ mod tests {
         let estimate = compare(&rounds(&[&[(3.0, 2.0), (3.1, 2.2)], &[(2.9, 2.0)]]), 0.95);
         let estimate = estimate.expect("an estimate");
         let text = serde_json::to_string(&estimate).expect("written");
+        let read: RatioEstimate = serde_json::from_str(&text).expect("read");
+        // Numbers of seventeen digits may differ in the last one.
+        assert!(same(&read, &estimate));
         assert_eq!(
-            serde_json::from_str::<RatioEstimate>(&text).expect("read"),
-            estimate
+            (read.rounds, read.slices),
+            (estimate.rounds, estimate.slices)
         );
+        assert_eq!(read.round_values.len(), estimate.round_values.len());
+        let error = |estimate: &RatioEstimate| estimate.standard_error.expect("known");
+        assert!(close(error(&read), error(&estimate)));
+        assert_eq!(read.degrees_of_freedom, estimate.degrees_of_freedom);
     }
 
     fn any_rounds() -> impl Strategy<Value = Vec<PairedRound>> {

@@ -93,12 +93,23 @@ pub(super) fn around(
 
 /// The two-sided quantile of Student's distribution: t so that |T| <= t has the probability
 /// `confidence`.
-fn student_t(confidence: f64, degrees_of_freedom: f64) -> Option<f64> {
+pub(super) fn student_t(confidence: f64, degrees_of_freedom: f64) -> Option<f64> {
     if !is_confidence(confidence) {
         return None;
     }
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     finite(distribution.inverse_cdf(f64::midpoint(1.0, confidence)))
+}
+
+/// P(|T| > t) for Student's distribution, t not below 0; 0 for an infinite t (no scatter at all).
+pub(super) fn chance_beyond(t: f64, degrees_of_freedom: f64) -> Option<f64> {
+    if t == f64::INFINITY {
+        return Some(0.0);
+    }
+    let t = finite(t)?;
+    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+    // The lower tail: 1 - cdf would lose what is small.
+    finite(2.0 * distribution.cdf(-t))
 }
 
 pub(super) fn is_confidence(confidence: f64) -> bool {
@@ -142,6 +153,22 @@ mod tests {
         // Beyond any number of rounds that will ever be run, accuracy wanes.
         let normal = student_t(0.95, 1e6).expect("a quantile");
         assert!((normal - 1.959_966).abs() < 2e-4, "{normal}");
+    }
+
+    #[test]
+    fn chances_are_the_inverse_of_the_quantiles() {
+        for (t, freedom, chance) in [
+            (2.364_624, 7.0, 0.05),
+            (3.499_483, 7.0, 0.01),
+            (5.407_883, 7.0, 0.001),
+            (12.706_205, 1.0, 0.05),
+            (0.0, 7.0, 1.0),
+        ] {
+            let found = chance_beyond(t, freedom).expect("a chance");
+            assert!((found - chance).abs() < 1e-6, "{t} {freedom}: {found}");
+        }
+        assert_eq!(chance_beyond(f64::INFINITY, 7.0), Some(0.0));
+        assert_eq!(chance_beyond(f64::NAN, 7.0), None);
     }
 
     #[test]

@@ -39,13 +39,15 @@ pub fn unpaired(
         return Err(ComparisonError::NoSlices);
     };
     let difference = reference_mean - arm_mean;
-    let found = difference_of_means(&reference, &arm, confidence);
+    let found = with_freedom(&reference, &arm, confidence);
     let plain_mean_ns = |values_ns: &[f64]| values_ns.iter().sum::<f64>() / values_ns.len() as f64;
     Ok(RatioEstimate {
         paired: false,
         ratio: exp_bounded(difference),
-        interval: found.map(|estimate| estimate.interval.exp()),
+        interval: found.map(|(estimate, _)| estimate.interval.exp()),
         confidence,
+        standard_error: found.map(|(estimate, _)| estimate.standard_error),
+        degrees_of_freedom: found.map(|(_, freedom)| freedom),
         rounds: reference.len().min(arm.len()),
         slices: 0,
         ratio_of_totals: plain_mean_ns(reference_ns) / plain_mean_ns(arm_ns),
@@ -61,14 +63,16 @@ pub fn unpaired(
 /// `None` for fewer than two values on a side, for one that is not finite, and for a confidence that
 /// is not between 0 and 1.
 pub fn difference_of_means(one: &[f64], other: &[f64], confidence: f64) -> Option<MeanEstimate> {
+    with_freedom(one, other, confidence).map(|(found, _)| found)
+}
+
+/// As [`difference_of_means`], with the degrees of freedom.
+fn with_freedom(one: &[f64], other: &[f64], confidence: f64) -> Option<(MeanEstimate, f64)> {
     let variances = (sample_variance(one)?, sample_variance(other)?);
     let (standard_error, freedom) = welch(variances, (one.len(), other.len()));
-    around(
-        mean(one)? - mean(other)?,
-        standard_error,
-        freedom,
-        confidence,
-    )
+    let difference = mean(one)? - mean(other)?;
+    let found = around(difference, standard_error, freedom, confidence)?;
+    Some((found, freedom))
 }
 
 /// The standard error of a difference of means and its degrees of freedom.

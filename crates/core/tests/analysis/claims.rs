@@ -40,7 +40,7 @@ fn not_measured(reason: &str) -> Judgement {
 fn the_interval_is_widened_by_the_noise_floor_before_it_is_judged() {
     // The ratio is 2.6, a point; the twin differs by a factor of 1.25, so what is judged reaches from
     // 2.6 / 1.25 = 2.08 to 2.6 x 1.25 = 3.25.
-    let run = steady_run(2, 260, 208, &[("one", 100)]);
+    let run = steady_run(8, 260, 208, &[("one", 100)]);
     for (at_least, at_most, judgement) in [
         (Some(2.07), None, Judgement::Holds),
         (Some(2.09), None, Judgement::NotSure),
@@ -74,17 +74,21 @@ fn the_interval_is_widened_by_the_noise_floor_before_it_is_judged() {
 
 #[test]
 fn the_whole_interval_decides_not_the_ratio() {
-    // Rounds of 2 and 8: 4, and far too few rounds to be sure of it.
-    let mut run = steady_run(2, 200, 200, &[("one", 100)]);
+    // Seven rounds of 2 and one of 250: 3.7, and far too unlike to be sure of it.
+    let mut run = steady_run(8, 200, 200, &[("one", 100)]);
     assert_eq!(bounded(&run, Some(1.5), None), Judgement::Holds);
     for trial in &mut run.trials {
         if trial.round == 1 && trial.arm == "one" {
-            trial.samples[0].elapsed_ns /= 4;
+            trial.samples[0].elapsed_ns = 8;
         }
     }
     assert_eq!(bounded(&run, Some(1.5), None), Judgement::NotSure);
     let found = result(&run, &claim("base", "one", Some(1.5), None));
-    assert_near(found.ratio.expect("a ratio"), 4.0);
+    // (2 to the 7th x 250) to the 1/8: elapsed 8 ns for ten operations.
+    assert_near(
+        found.ratio.expect("a ratio"),
+        (128.0f64 * 250.0).powf(0.125),
+    );
 }
 
 #[test]
@@ -96,12 +100,12 @@ fn the_larger_noise_floor_of_both_groups_counts() {
     ];
     let mut run = run(groups);
     run.trials = [
-        steady("base", 2, 200),
-        steady("base~twin", 2, 200),
-        steady("one", 2, 100),
-        steady("rock", 2, 200),
-        steady("rock~twin", 2, 400),
-        steady("sand", 2, 100),
+        steady("base", 8, 200),
+        steady("base~twin", 8, 200),
+        steady("one", 8, 100),
+        steady("rock", 8, 200),
+        steady("rock~twin", 8, 400),
+        steady("sand", 8, 100),
     ]
     .concat();
     for (numerator, denominator, judgement) in [
@@ -135,7 +139,7 @@ fn one_round_is_never_sure() {
 
 #[test]
 fn claims_are_about_the_time_to_acknowledgement() {
-    let mut run = steady_run(2, 200, 200, &[("one", 100)]);
+    let mut run = steady_run(8, 200, 200, &[("one", 100)]);
     for trial in run.trials.iter_mut().filter(|trial| trial.arm == "one") {
         *trial = settling(900, trial.clone());
     }

@@ -28,7 +28,7 @@ fn phrase(run: &Run, placeholder: &str) -> String {
 #[test]
 fn each_verdict_has_its_phrase() {
     let arms = [("swift", 500), ("alike", 1000), ("slow", 1600)];
-    let quiet = steady_run(2, 1000, 1000, &arms);
+    let quiet = steady_run(8, 1000, 1000, &arms);
     assert_eq!(phrase(&quiet, "fast:swift|base"), "2.00 times as fast as");
     assert_eq!(phrase(&quiet, "fast:alike|base"), "about as fast as");
     assert_eq!(
@@ -38,7 +38,7 @@ fn each_verdict_has_its_phrase() {
     // The arm comes first: seen from the slow one the baseline is the fast one.
     assert_eq!(phrase(&quiet, "fast:base|slow"), "1.60 times as fast as");
     let unsure = "not clearly faster or slower than";
-    let noisy = steady_run(2, 1000, 3000, &arms);
+    let noisy = steady_run(8, 1000, 3000, &arms);
     for name in ["swift", "alike", "slow"] {
         assert_eq!(phrase(&noisy, &format!("fast:{name}|base")), unsure);
     }
@@ -49,7 +49,7 @@ fn each_verdict_has_its_phrase() {
 #[test]
 fn settling_counts_only_where_it_is_asked_for() {
     let mut run = run(vec![writing("write", &["base", "one"])]);
-    for round in 0..2 {
+    for round in 0..8 {
         run.trials.extend([
             settling(100, trial("base", round, &[200])),
             settling(100, trial("base~twin", round, &[200])),
@@ -67,7 +67,7 @@ fn settling_counts_only_where_it_is_asked_for() {
 #[test]
 fn a_factor_of_settled_noise_is_judged_by_settled_noise() {
     let mut run = run(vec![writing("write", &["base", "one"])]);
-    for round in 0..2 {
+    for round in 0..8 {
         run.trials.extend([
             settling(100, trial("base", round, &[200])),
             // The twin settles four times as long.
@@ -123,7 +123,7 @@ fn space_is_so_many_hundredths_more_or_less() {
 
 #[test]
 fn a_sentence_may_have_several_placeholders_or_none() {
-    let mut run = steady_run(2, 200, 200, &[("one", 100)]);
+    let mut run = steady_run(8, 200, 200, &[("one", 100)]);
     occupies(&mut run, "base", 100);
     occupies(&mut run, "one", 100);
     let found = concluded(

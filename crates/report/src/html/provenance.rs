@@ -7,9 +7,9 @@ use maud::{Markup, html as markup};
 
 use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
-use sqlitmus_core::verdict::DEFAULT_THRESHOLD;
 
 use crate::figures::percent;
+use crate::spending;
 use crate::summary::{Summary, label, named};
 use crate::text::clean;
 
@@ -17,7 +17,7 @@ use crate::text::clean;
 const LONG_VALUE_LETTERS: usize = 60;
 
 /// The words and figures of the page, explained.
-pub(super) fn how_to_read(summary: &Summary) -> Markup {
+pub(super) fn how_to_read(run: &Run, analysis: &Analysis, summary: &Summary) -> Markup {
     markup! {
         section aria-labelledby="heading-how" {
             h2 id="heading-how" { "How to read the figures" }
@@ -29,9 +29,14 @@ pub(super) fn how_to_read(summary: &Summary) -> Markup {
             }
             p {
                 "The noise floor is how far the reference can seem to be from itself, measured by "
-                "running it twice. Faster and slower are said only if the whole interval is beyond "
-                "it, and beyond " (percent(DEFAULT_THRESHOLD)) ", the smallest difference worth "
-                "having. Not sure is no verdict: more rounds or a quieter machine may give one."
+                "running it twice. Faster and slower are said only if the ratio is beyond it and the "
+                "whole interval beyond " (percent(run.plan.threshold)) ", the smallest difference "
+                "worth having, from eight rounds at least. What stands side by side is judged "
+                "together: where there are many comparisons, each needs a narrower interval (Holm's "
+                "procedure). Not sure is no verdict: more rounds or a quieter machine may give one."
+            }
+            @for line in spending::scatter(analysis).into_iter().chain(spending::outliers(analysis)) {
+                p { (line) }
             }
             @if let Some(harness) = &summary.harness { p { (harness) } }
         }

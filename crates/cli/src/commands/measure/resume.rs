@@ -5,6 +5,7 @@
 //! figures depend on, the run is not resumed.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use sqlitmus_core::run::{Run, RunState};
@@ -62,7 +63,17 @@ pub fn run(arguments: &MeasureArguments, word: &str) -> anyhow::Result<ExitCode>
     file.finish(RunState::Started, None)
         .map_err(Failure::from)?;
     let name = RunName::now(&run.plan.suite);
-    let ending = measure(arguments, &run.plan, &environment, stores, &name, &mut file);
+    // How much of a budget is spent is not known: a resumed run has it once more.
+    let budget = run.plan.stopping.budget_ns.map(Duration::from_nanos);
+    let deadline = budget.map(|budget| Instant::now() + budget);
+    let ending = measure(
+        arguments,
+        &run.plan,
+        &environment,
+        stores,
+        (&name, deadline),
+        &mut file,
+    );
     conclude(arguments, file, ending)
 }
 

@@ -1,0 +1,104 @@
+//! A slowdown on purpose: waiting busily for a share of the time that operations take, so that the
+//! harness can be tested with differences that are known. Nobody else asks for one.
+
+use std::time::{Duration, Instant};
+
+/// Operations of this long are waited for at once. What has to be done for every single operation would
+/// slow down the shortest ones (0.6 us) by more than was asked for.
+const WORK_BETWEEN_WAITS: Duration = Duration::from_micros(20);
+
+/// Makes operations slower by a share of their own time.
+#[derive(Debug)]
+pub struct Slowdown {
+    share: f64,
+    /// Since when work has not been waited for.
+    since: Instant,
+    /// What is to be waited; below 0 for a wait that was too long.
+    owed_ns: f64,
+}
+
+impl Slowdown {
+    /// A slowdown by this share; 0 is none.
+    #[must_use]
+    pub fn new(share: f64) -> Self {
+        Self {
+            share,
+            since: Instant::now(),
+            owed_ns: 0.0,
+        }
+    }
+
+    /// Timed operations begin now.
+    pub fn begin(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// Waits, now and then, for operations that have ended now; returns the end of the wait.
+    #[inline]
+    pub fn after(&mut self, now: Instant) -> Instant {
+        if self.share <= 0.0 || now - self.since < WORK_BETWEEN_WAITS {
+            return now;
+        }
+        self.wait(now)
+    }
+
+    /// Waits for all operations that have not been waited for; returns the end of the wait.
+    #[cold]
+    pub fn wait(&mut self, now: Instant) -> Instant {
+        if self.share <= 0.0 {
+            return now;
+        }
+        self.owed_ns += nanoseconds(self.since, now) * self.share;
+        let mut end = now;
+        while nanoseconds(now, end) < self.owed_ns {
+            std::hint::spin_loop();
+            end = Instant::now();
+        }
+        // The clock cannot be read often enough to wait exactly; the next wait makes up for it.
+        self.owed_ns -= nanoseconds(now, end);
+        self.since = end;
+        end
+    }
+}
+
+fn nanoseconds(start: Instant, end: Instant) -> f64 {
+    (end - start).as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_is_the_share_of_the_time() {
+        let mut slowdown = Slowdown::new(0.05);
+        let (mut waited_ns, mut waits) = (0.0, 0);
+        let mut now = Instant::now();
+        slowdown.begin(now);
+        for _ in 0..2000 {
+            // Operations of 700 ns, as told: nothing else has to take its time here.
+            let end = now + Duration::from_nanos(700);
+            now = slowdown.after(end);
+            waited_ns += nanoseconds(end, now);
+            waits += u32::from(now > end);
+        }
+        now = slowdown.wait(now);
+        // At most one wait too long, which is made up for by none.
+        let expected_ns = 2000.0 * 700.0 * 0.05;
+        let last_ns = nanoseconds(slowdown.since, now);
+        assert_eq!(last_ns, 0.0);
+        assert!(
+            waited_ns + slowdown.owed_ns <= expected_ns + 1.0,
+            "{waited_ns}"
+        );
+        assert!(waits >= 60, "29 operations to a wait: {waits}");
+    }
+
+    #[test]
+    fn without_a_share_nothing_is_waited() {
+        let mut slowdown = Slowdown::new(0.0);
+        let end = Instant::now() + Duration::from_secs(1);
+        assert_eq!(slowdown.after(end), end);
+        assert_eq!(slowdown.wait(end), end);
+    }
+}
