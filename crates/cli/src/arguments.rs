@@ -400,20 +400,6 @@ pub struct CleanArguments {
 /// The longest budget: thirty days.
 const LONGEST_BUDGET: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A share, as `3%` or `0.03`, from 0 to 100%.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 100.0),
-        None => (text, 1.0),
-    };
-    number
-        .parse::<f64>()
-        .ok()
-        .map(|number| number / unit)
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "a share is given as 3% or 0.03, from 0 to 100%".to_owned())
-}
-
 /// A share that intervals can reach.
 fn precision(text: &str) -> Result<f64, String> {
     let share = share(text)?;

@@ -63,6 +63,8 @@ fn trial(arm: &str, round: u32, factor: f64, writes: bool) -> Trial {
             settle_ns: writes.then_some(1_000_000),
             device_read_bytes: Some(0),
             major_faults: Some(0),
+            involuntary_context_switches: None,
+            machine_steal_ns: None,
         }],
     }
 }

@@ -295,6 +295,8 @@ impl Doctor<'_> {
             // Two readers of one small store.
             memory_limit_bytes: u64::MAX,
             may_drop_caches: false,
+            deadline: None,
+            planted: None,
             next_generation: 1,
             file,
             tell: &mut |event| {
