@@ -7,6 +7,7 @@ pub mod case;
 pub mod claims;
 pub mod conclusion;
 pub mod dataset;
+pub mod durability;
 pub mod environment;
 pub mod judgement;
 pub mod keys;

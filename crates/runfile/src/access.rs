@@ -25,6 +25,7 @@ use crate::contents::{Contents, has_column};
 use crate::error::RunFileError;
 use crate::header::Header;
 use crate::schema::{ADDED_SAMPLE_COLUMNS, TABLES};
+use crate::schema::{FileKind, MEASUREMENT};
 
 /// Reading a run takes a second or two at the most; a writer waits for many readers.
 const WRITER_PATIENCE: Duration = Duration::from_secs(60);
@@ -43,13 +44,18 @@ pub(crate) struct ReadAccess {
 impl ReadAccess {
     /// Opens the run file at a path; creates and changes nothing there.
     pub(crate) fn open(path: &Path) -> Result<Self, RunFileError> {
-        let header = Header::read(path)?;
+        Self::open_kind(path, &MEASUREMENT)
+    }
+
+    /// As [`ReadAccess::open`], of any kind.
+    pub(crate) fn open_kind(path: &Path, kind: &FileKind) -> Result<Self, RunFileError> {
+        let header = Header::read(path, kind)?;
         if !header.write_ahead_log {
             let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             connection
                 .busy_timeout(READER_PATIENCE)
                 .map_err(|source| RunFileError::from_database(path, source))?;
-            match check_whole(path, &connection) {
+            match check_whole(path, &connection, kind) {
                 Err(error) if needs_recovery(&error) => {}
                 checked => {
                     return checked.map(|()| Self {
@@ -60,12 +66,17 @@ impl ReadAccess {
                 }
             }
         }
-        let (connection, copy) = recovered_copy(path)?;
+        let (connection, copy) = recovered_copy(path, kind)?;
         Ok(Self {
             connection,
             path: path.to_owned(),
             _copy: Some(copy),
         })
+    }
+
+    /// Its database.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// What stands in it.
@@ -79,10 +90,21 @@ impl ReadAccess {
 
 /// Opens an existing run file for appending; rolls back what a killed process left half written.
 pub(crate) fn open_for_append(path: &Path) -> Result<Connection, RunFileError> {
-    Header::read(path)?;
+    let connection = open_kind_for_append(path, &MEASUREMENT)?;
+    add_columns(&connection).map_err(|source| RunFileError::from_database(path, source))?;
+    Ok(connection)
+}
+
+/// As [`open_for_append`], of any kind.
+pub(crate) fn open_kind_for_append(
+    path: &Path,
+    kind: &FileKind,
+) -> Result<Connection, RunFileError> {
+    Header::read(path, kind)?;
     let connection = open_writable(path)?;
     check_whole(path, &connection)?;
     add_columns(&connection).map_err(|source| RunFileError::from_database(path, source))?;
+    check_whole(path, &connection, kind)?;
     Ok(connection)
 }
 
@@ -137,7 +159,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, RunFileError> {
 }
 
 /// Checks that the file is all there: its length and its tables.
-fn check_whole(path: &Path, connection: &Connection) -> Result<(), RunFileError> {
+fn check_whole(path: &Path, connection: &Connection, kind: &FileKind) -> Result<(), RunFileError> {
     let failed = |source| RunFileError::from_database(path, source);
     // As long as the transaction lasts nobody writes, so the length and the header agree.
     let transaction = connection.unchecked_transaction().map_err(failed)?;
@@ -158,7 +180,8 @@ fn check_whole(path: &Path, connection: &Connection) -> Result<(), RunFileError>
             found_bytes,
         });
     }
-    match TABLES
+    match kind
+        .tables
         .iter()
         .find(|table| !tables.iter().any(|name| name == *table))
     {
@@ -187,7 +210,7 @@ fn needs_recovery(error: &RunFileError) -> bool {
 }
 
 /// Copies the database with its journal and lets SQLite recover the copy.
-fn recovered_copy(path: &Path) -> Result<(Connection, TempDir), RunFileError> {
+fn recovered_copy(path: &Path, kind: &FileKind) -> Result<(Connection, TempDir), RunFileError> {
     let original =
         fs::canonicalize(path).map_err(|source| RunFileError::from_file(path, source))?;
     let refused = |source| RunFileError::File {
@@ -208,7 +231,7 @@ fn recovered_copy(path: &Path) -> Result<(Connection, TempDir), RunFileError> {
     let in_copy = |source| RunFileError::from_database(path, source);
     // Takes over what a write-ahead log holds, too.
     let connection = open_writable(&copy)?;
-    check_whole(&copy, &connection)?;
+    check_whole(&copy, &connection, kind)?;
     let verdict: String = connection
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
         .map_err(in_copy)?;

@@ -147,7 +147,8 @@ pub(crate) fn state_word(state: RunState) -> &'static str {
     }
 }
 
-fn state_of(word: &str) -> Option<RunState> {
+/// The state that a word stands for.
+pub(crate) fn state_of(word: &str) -> Option<RunState> {
     [RunState::Started, RunState::Interrupted, RunState::Complete]
         .into_iter()
         .find(|state| state_word(*state) == word)
@@ -165,10 +166,15 @@ fn head_and_plan(connection: &Connection) -> Reading<(RunHead, Plan)> {
 }
 
 fn environment(connection: &Connection) -> Reading<Vec<(String, String)>> {
+    Ok(environment_of(connection)?)
+}
+
+/// The facts of the machine, in their order.
+pub(crate) fn environment_of(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement =
         connection.prepare("SELECT name, value FROM environment ORDER BY position")?;
     let pairs = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(pairs.collect::<Result<_, _>>()?)
+    pairs.collect()
 }
 
 fn footprints(connection: &Connection) -> Reading<BTreeMap<String, Footprint>> {

@@ -24,6 +24,16 @@ pub(crate) fn create_file(
     plan: &Plan,
     environment: &[(String, String)],
 ) -> Result<(), RunFileError> {
+    create_under_another_name(path, |unfinished| {
+        build(unfinished, head, plan, environment)
+    })
+}
+
+/// Makes a file by filling an empty one that has another name until it is whole.
+pub(crate) fn create_under_another_name(
+    path: &Path,
+    build: impl FnOnce(&Path) -> Result<(), RunFileError>,
+) -> Result<(), RunFileError> {
     // Before anything is written; and once more, without a gap, when it is put in place.
     if fs::symlink_metadata(path).is_ok() {
         return Err(RunFileError::AlreadyExists {
@@ -32,8 +42,7 @@ pub(crate) fn create_file(
     }
     let unfinished = beside(path, UNFINISHED_SUFFIX);
     reserve(&unfinished)?;
-    let built =
-        build(&unfinished, head, plan, environment).and_then(|()| put_in_place(&unfinished, path));
+    let built = build(&unfinished).and_then(|()| put_in_place(&unfinished, path));
     if built.is_err() {
         // The error that is returned says more than one about removing.
         let _ = fs::remove_file(beside(&unfinished, "-journal"));
@@ -114,7 +123,7 @@ fn insert_head(transaction: &Transaction<'_>, head: &RunHead, plan: &Plan) -> ru
     Ok(())
 }
 
-fn insert_environment(
+pub(crate) fn insert_environment(
     transaction: &Transaction<'_>,
     environment: &[(String, String)],
 ) -> rusqlite::Result<()> {

@@ -43,6 +43,18 @@ pub enum RunFileError {
         /// Its `PRAGMA application_id`.
         application_id: u32,
     },
+    /// A run of the durability experiment, where a measurement is wanted.
+    #[error("{} is a run of the durability experiment, not a measurement", path.display())]
+    DurabilityRun {
+        /// Path asked for.
+        path: PathBuf,
+    },
+    /// A measurement, where a run of the durability experiment is wanted.
+    #[error("{} is a measurement, not a run of the durability experiment", path.display())]
+    MeasurementRun {
+        /// Path asked for.
+        path: PathBuf,
+    },
     /// Written by a version of sqlitmus that is newer than this one.
     #[error("{} has format version {found}; this sqlitmus reads up to {known}", path.display())]
     NewerFormat {
@@ -179,6 +191,9 @@ impl RunFileError {
             Self::NotADatabase { .. } | Self::OtherApplication { .. } => {
                 "give a run file that `sqlitmus measure` has made".to_owned()
             }
+            Self::DurabilityRun { path } | Self::MeasurementRun { path } => {
+                format!("`sqlitmus report {}` shows it", path.display())
+            }
             Self::NewerFormat { .. } => {
                 "update sqlitmus: a later version has written this file".to_owned()
             }
@@ -284,8 +299,8 @@ impl RunFileError {
     /// Damaged, or plainly truncated where the file is shorter than its own header says. Only
     /// asked after reading has failed: while a round is being written the header runs ahead.
     pub(crate) fn damaged(path: &Path, reason: String) -> Self {
-        match Header::read(path) {
-            Ok(header) if header.expected_bytes > header.found_bytes => Self::Truncated {
+        match Header::read_any(path) {
+            Some(header) if header.expected_bytes > header.found_bytes => Self::Truncated {
                 path: path.to_owned(),
                 expected_bytes: header.expected_bytes,
                 found_bytes: header.found_bytes,

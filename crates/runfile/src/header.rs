@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::RunFileError;
-use crate::schema::{APPLICATION_ID, FORMAT_VERSION};
+use crate::schema::{DURABILITY, FileKind, MEASUREMENT};
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const HEADER_BYTES: usize = 100;
@@ -29,7 +29,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads the header of a run file and checks that it is one.
+    /// Reads the header of a run file and checks that it is one of that kind.
     ///
     /// Closing the file drops all POSIX locks that this process holds on it ("How To Corrupt An
     /// SQLite Database File", section 2.2). [`crate::RunFile`] holds locks only inside its
@@ -37,7 +37,7 @@ impl Header {
     ///
     /// # Errors
     /// Not a file, not a database, another application's, a newer format, or cut off here.
-    pub(crate) fn read(path: &Path) -> Result<Self, RunFileError> {
+    pub(crate) fn read(path: &Path, kind: &FileKind) -> Result<Self, RunFileError> {
         let refused = |source| RunFileError::from_file(path, source);
         let metadata = fs::metadata(path).map_err(refused)?;
         // Asked before opening: opening a pipe would wait for its other end.
@@ -62,34 +62,46 @@ impl Header {
                 found_bytes: metadata.len(),
             });
         };
-        check_marks(path, bytes)?;
+        check_marks(path, bytes, kind)?;
         Ok(Self {
             write_ahead_log: bytes[18] == 2 || bytes[19] == 2,
             expected_bytes: expected_bytes(bytes),
             found_bytes: metadata.len(),
         })
     }
+
+    /// Reads the header of a run file of whatever kind; `None` if it is none.
+    pub(crate) fn read_any(path: &Path) -> Option<Self> {
+        [&MEASUREMENT, &DURABILITY]
+            .into_iter()
+            .find_map(|kind| Self::read(path, kind).ok())
+    }
 }
 
-fn check_marks(path: &Path, bytes: &[u8; HEADER_BYTES]) -> Result<(), RunFileError> {
+fn check_marks(
+    path: &Path,
+    bytes: &[u8; HEADER_BYTES],
+    kind: &FileKind,
+) -> Result<(), RunFileError> {
     let path = path.to_owned();
     let application_id = number(bytes, 68);
-    if application_id != APPLICATION_ID {
-        return Err(RunFileError::OtherApplication {
-            path,
-            application_id,
+    if application_id != kind.application_id {
+        return Err(match application_id {
+            id if id == DURABILITY.application_id => RunFileError::DurabilityRun { path },
+            id if id == MEASUREMENT.application_id => RunFileError::MeasurementRun { path },
+            application_id => RunFileError::OtherApplication {
+                path,
+                application_id,
+            },
         });
     }
+    let known = kind.format_version;
     match number(bytes, 60) {
         0 => Err(RunFileError::Damaged {
             path,
             reason: "it has no format version".to_owned(),
         }),
-        found if found > FORMAT_VERSION => Err(RunFileError::NewerFormat {
-            path,
-            found,
-            known: FORMAT_VERSION,
-        }),
+        found if found > known => Err(RunFileError::NewerFormat { path, found, known }),
         _ => Ok(()),
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! A [`RunFile`] is created when a run starts and takes one transaction for every round, so that
 //! a run killed at any moment keeps what it has. [`read`] gives back the whole run and never
-//! changes or creates a file. What runs, what the figures mean and what files are called is left
+//! changes or creates a file. A run of the durability experiment is a file of another kind, a
+//! [`DurabilityFile`]; [`kind`] tells the two apart. What runs, what the figures mean and what files are called is left
 //! to others: the command line, `sqlitmus_core` and the reports.
 
 mod access;
 mod contents;
 mod creation;
+mod durability_file;
 mod error;
 mod header;
 mod latency_blob;
@@ -22,6 +24,7 @@ use std::path::Path;
 use sqlitmus_core::run::Run;
 
 pub use contents::{RecordedRound, SUPERSEDED};
+pub use durability_file::{DurabilityFile, Kind, kind, read_durability};
 pub use error::RunFileError;
 pub use latency_blob::{decode_latencies, encode_latencies};
 pub use listing::{ListedRun, Listing, head, heads};

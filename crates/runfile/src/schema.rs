@@ -10,6 +10,42 @@ pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"SLTM");
 /// rises when a reader of an earlier version would misunderstand the file.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// `PRAGMA application_id` of a run of the durability experiment: the letters `SLTD`. Its tables are
+/// others (see `crate::durability_file`), so that programs which know measurements only refuse it.
+pub const DURABILITY_APPLICATION_ID: u32 = u32::from_be_bytes(*b"SLTD");
+
+/// What makes a file one of ours, of one kind.
+#[derive(Debug)]
+pub(crate) struct FileKind {
+    /// Its mark.
+    pub(crate) application_id: u32,
+    /// The newest format version of it that is read.
+    pub(crate) format_version: u32,
+    /// Tables without which it cannot be read.
+    pub(crate) tables: &'static [&'static str],
+}
+
+/// Runs that measure.
+pub(crate) const MEASUREMENT: FileKind = FileKind {
+    application_id: APPLICATION_ID,
+    format_version: FORMAT_VERSION,
+    tables: &TABLES,
+};
+
+/// Runs of the durability experiment.
+pub(crate) const DURABILITY: FileKind = FileKind {
+    application_id: DURABILITY_APPLICATION_ID,
+    format_version: 1,
+    tables: &[
+        "run",
+        "environment",
+        "filesystem",
+        "configuration",
+        "cut",
+        "speed",
+    ],
+};
+
 /// Size of a page in bytes: SQLite's own default, fixed here because the library may be compiled
 /// with another.
 pub(crate) const PAGE_BYTES: u32 = 4096;
@@ -22,7 +58,7 @@ pub(crate) const ADDED_SAMPLE_COLUMNS: [&str; 2] =
     ["involuntary_context_switches", "machine_steal_ns"];
 
 /// Tables without which a run cannot be read.
-pub(crate) const TABLES: [&str; 10] = [
+const TABLES: [&str; 10] = [
     "run",
     "environment",
     "arm_group",
