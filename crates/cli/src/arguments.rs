@@ -56,6 +56,9 @@ pub enum Command {
     /// Record a directory tree in an SQLite database, or bring its record up to date
     #[command(after_long_help = INDEX_EXAMPLES)]
     Index(IndexArguments),
+    /// Pull the plug and count what is lost: what each way of writing really keeps
+    #[command(after_long_help = DURABILITY_EXAMPLES)]
+    Durability(DurabilityArguments),
     /// SQLite's kvtest: init, stat, export, run
     #[command(disable_help_flag = true)]
     Kvtest {
@@ -94,6 +97,26 @@ Examples:
 
 Stores are kept in .sqlitmus/ of the place: the next run uses its folders of files
 again, and writes databases anew. `sqlitmus clean` removes them. Data goes to standard output, progress to standard error.";
+
+const DURABILITY_EXAMPLES: &str = "\
+Examples:
+  sudo sqlitmus durability                        ext4 and xfs, 20 cuts each: about half an hour
+  sudo sqlitmus durability --quick                3 cuts each: three minutes
+  sudo sqlitmus durability --loopback ext4:data=writeback,btrfs
+  sudo sqlitmus durability --only 'sqlite wal' --cuts 100
+  sqlitmus durability --place .                   without root: processes are killed, power stays on
+
+A store on a filesystem of its own (an image file in .sqlitmus/) is written by a process that
+acknowledges every commit; at a random moment the power goes. Then the filesystem is mounted again,
+the store recovered by its engine, and every blob compared with what was acknowledged.
+
+How the power goes:
+  shutdown     the filesystem forgets what it has not handed to its device (ext4, xfs)
+  device       the device stops and keeps what it was given (every filesystem; needs FUSE)
+  reordering   the device stops, and of what it was given since the last flush it keeps a random part
+
+Exit code 1: something is less durable than its engine claims. Exit code 5: the configuration that
+lies on purpose was not caught, so that the table proves nothing.";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -220,6 +243,68 @@ pub struct MeasureArguments {
     pub worker_timeout: u64,
 }
 
+/// Options of `durability`.
+#[derive(Debug, Args)]
+pub struct DurabilityArguments {
+    /// Filesystems to make, separated by commas, with options: ext4:data=writeback+noauto_da_alloc
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "ext4,xfs",
+        conflicts_with = "place"
+    )]
+    pub loopback: String,
+    /// Kill processes that write in this directory, and leave the power on: needs no root
+    #[arg(long, value_name = "DIR")]
+    pub place: Option<PathBuf>,
+    /// Directory for images and the run file; they go into .sqlitmus/ there
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        conflicts_with = "place"
+    )]
+    pub images: PathBuf,
+    /// Cuts of each kind for every configuration on every filesystem
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub cuts: Option<u32>,
+    /// Shortest and longest time of writing before the power goes
+    #[arg(long, value_name = "RANGE")]
+    pub hold: Option<String>,
+    /// A version of three minutes: 3 cuts of 1 to 10 seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// Only configurations whose name contains this; may be repeated
+    #[arg(long, value_name = "WORDS")]
+    pub only: Vec<String>,
+    /// How the power goes; by default shutdown where the filesystem can, else device
+    #[arg(long, value_enum)]
+    pub power: Option<Power>,
+    /// Cuts at a time, each on a filesystem of its own
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub at_once: u32,
+    /// Everything random follows from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write the run file here instead of .sqlitmus/runs/
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No progress: only the result, and what went wrong
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How the power goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Power {
+    /// The filesystem forgets what it has not handed to its device
+    Shutdown,
+    /// The device stops and keeps what it was given
+    Device,
+    /// The device stops and keeps a random part of what no flush has made safe
+    Reordering,
+}
+
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
@@ -318,6 +403,8 @@ pub enum Format {
     Html,
     /// For programs
     Json,
+    /// Tables for a document; of runs of `sqlitmus durability`
+    Markdown,
 }
 
 /// Options of `index`.

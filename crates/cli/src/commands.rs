@@ -3,6 +3,7 @@
 mod clean;
 mod compare;
 mod doctor;
+mod durability;
 mod index;
 mod kvtest;
 mod list;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
+        Command::Durability(arguments) => durability::run(&arguments),
         Command::Kvtest { words } => kvtest::run(words),
         Command::List(arguments) => list::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

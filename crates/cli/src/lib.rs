@@ -4,6 +4,7 @@
 pub mod arguments;
 pub mod catalogue;
 pub mod commands;
+pub mod durability;
 pub mod failure;
 pub mod interruption;
 pub mod machine;

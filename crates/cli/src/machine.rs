@@ -24,6 +24,7 @@ pub mod ownership;
 pub mod page_cache;
 pub mod path_suffix;
 pub mod place;
+pub mod power_cut;
 pub mod processor;
 pub mod resources;
 pub mod scratch;

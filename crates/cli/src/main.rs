@@ -3,6 +3,8 @@
 use std::io::{self, BufReader};
 
 use sqlitmus_cli::arguments::{self, Parsed};
+use sqlitmus_cli::durability::job::STORE_ARGUMENT;
+use sqlitmus_cli::durability::store_process;
 use sqlitmus_cli::failure::{self, ExitCode};
 use sqlitmus_cli::orchestrator::worker_process::WORKER_ARGUMENT;
 use sqlitmus_cli::{commands, interruption, machine, worker};
@@ -12,11 +14,14 @@ fn main() {
 }
 
 fn run() -> ExitCode {
-    let is_worker = std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == WORKER_ARGUMENT);
-    if is_worker {
-        return work();
+    match std::env::args_os().nth(1) {
+        Some(word) if word == WORKER_ARGUMENT => {
+            return work(|requests, responses| worker::serve(requests, responses));
+        }
+        Some(word) if word == STORE_ARGUMENT => {
+            return work(|job, answer| store_process::serve(job, answer));
+        }
+        _ => {}
     }
     let result = match arguments::parse(std::env::args_os()) {
         Parsed::Command(command) => commands::run(*command),
@@ -31,8 +36,8 @@ fn run() -> ExitCode {
     })
 }
 
-/// This process is a worker: it measures what the orchestrator asks for and ends with it.
-fn work() -> ExitCode {
+/// This process is a worker: it does what the orchestrator asks for and ends with it.
+fn work(serve: fn(&mut BufReader<io::Stdin>, &mut io::Stdout) -> bool) -> ExitCode {
     // Not needed for measuring: the orchestrator kills workers it has no more use for.
     let _ = interruption::ignore();
     let parent = std::env::args().nth(2).and_then(|word| word.parse().ok());
@@ -43,7 +48,7 @@ fn work() -> ExitCode {
         return ExitCode::Environment;
     }
     let mut requests = BufReader::new(io::stdin());
-    if worker::serve(&mut requests, &mut io::stdout()) {
+    if serve(&mut requests, &mut io::stdout()) {
         ExitCode::Done
     } else {
         ExitCode::Environment

@@ -148,6 +148,15 @@ const JOURNAL_KEPT: &str = "as delete with full, and the journal once more when 
                             which is the commit; SQLite opens it anew for each transaction and \
                             synchronises its directory, though its name is old";
 
+const LOG_EXTRA: &str =
+    "as full: there is no rollback journal whose directory could be synchronised";
+const KEPT_NORMAL: &str = "the journal and its directory before the database; the end of the journal, which is the \
+                           commit, is not synchronised";
+const KEPT_EXTRA: &str =
+    "as full: the directory is synchronised after a deletion only, and this journal stays";
+const JOURNAL_IN_MEMORY: &str = "the journal is no file, so only the database is synchronised";
+const NO_JOURNAL: &str = "there is no journal, so only the database is synchronised";
+
 const CONFIGURATIONS: &[Configuration] = &[
     files(
         &[("write", "truncate"), ("sync", "none")],
@@ -268,6 +277,21 @@ const CONFIGURATIONS: &[Configuration] = &[
         &[Log],
         LOG_SYNCHRONISED,
     ),
+    wal(
+        &[
+            ("journal_mode", "wal"),
+            ("synchronous", "extra"),
+            ("transaction", "all"),
+        ],
+        1,
+        &[Log],
+        LOG_EXTRA,
+    ),
+    sqlite(
+        &[("journal_mode", "delete"), ("synchronous", "off")],
+        &[],
+        OFF,
+    ),
     sqlite(
         &[("journal_mode", "delete"), ("synchronous", "normal")],
         &[Journal, Directory, Store],
@@ -293,7 +317,72 @@ const CONFIGURATIONS: &[Configuration] = &[
         &[Journal, Directory, Journal, Store, Journal],
         JOURNAL_KEPT,
     ),
+    sqlite(
+        &[("journal_mode", "truncate"), ("synchronous", "off")],
+        &[],
+        OFF,
+    ),
+    sqlite(
+        &[("journal_mode", "truncate"), ("synchronous", "normal")],
+        &[Journal, Directory, Store],
+        KEPT_NORMAL,
+    ),
+    sqlite(
+        &[("journal_mode", "truncate"), ("synchronous", "extra")],
+        &[Journal, Directory, Journal, Store, Journal],
+        KEPT_EXTRA,
+    ),
+    sqlite(
+        &[("journal_mode", "persist"), ("synchronous", "off")],
+        &[],
+        OFF,
+    ),
+    sqlite(
+        &[("journal_mode", "persist"), ("synchronous", "normal")],
+        &[Journal, Directory, Store],
+        KEPT_NORMAL,
+    ),
+    sqlite(
+        &[("journal_mode", "persist"), ("synchronous", "extra")],
+        &[Journal, Directory, Journal, Store, Journal],
+        KEPT_EXTRA,
+    ),
+    sqlite(
+        &[("journal_mode", "memory"), ("synchronous", "off")],
+        &[],
+        OFF,
+    ),
+    sqlite(
+        &[("journal_mode", "memory"), ("synchronous", "normal")],
+        &[Store],
+        JOURNAL_IN_MEMORY,
+    ),
+    sqlite(
+        &[("journal_mode", "memory"), ("synchronous", "full")],
+        &[Store],
+        JOURNAL_IN_MEMORY,
+    ),
+    sqlite(
+        &[("journal_mode", "memory"), ("synchronous", "extra")],
+        &[Store],
+        JOURNAL_IN_MEMORY,
+    ),
     sqlite(&[("journal_mode", "off"), ("synchronous", "off")], &[], OFF),
+    sqlite(
+        &[("journal_mode", "off"), ("synchronous", "normal")],
+        &[Store],
+        NO_JOURNAL,
+    ),
+    sqlite(
+        &[("journal_mode", "off"), ("synchronous", "full")],
+        &[Store],
+        NO_JOURNAL,
+    ),
+    sqlite(
+        &[("journal_mode", "off"), ("synchronous", "extra")],
+        &[Store],
+        NO_JOURNAL,
+    ),
     Configuration {
         engine: "packfile",
         ..sqlite(&[("sync", "none")], &[], NOTHING_ASKED)

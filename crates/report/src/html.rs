@@ -18,7 +18,7 @@ use crate::summary::{Summary, named};
 use crate::text::clean;
 
 /// The page's look; ours, and therefore not escaped.
-const STYLE: &str = include_str!("html/style.css");
+pub(crate) const STYLE: &str = include_str!("html/style.css");
 
 /// Renders a run as one self-contained HTML page.
 ///
@@ -67,7 +67,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
 
 /// Line breaks between the parts of a page, where they change nothing, so that two pages can be
 /// compared line by line.
-fn in_lines(page: &str) -> String {
+pub(crate) fn in_lines(page: &str) -> String {
     let mut lines = page.to_owned();
     for tag in [
         "<body", "<h2", "<figure", "<g ", "<table", "<tr", "<dt", "<details", "<footer",

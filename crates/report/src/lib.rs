@@ -10,6 +10,7 @@
 //! (ratios of sizes) and `figures` (numbers as text); one module a format does the rest.
 
 pub mod comparison;
+pub mod durability;
 mod figures;
 mod html;
 mod json;

@@ -19,7 +19,7 @@ use crate::figures::legend_of;
 use crate::spending;
 use crate::summary::Summary;
 use crate::text::{self, wrap};
-use ink::{Ink, Tone};
+pub(crate) use ink::{Ink, Tone};
 
 /// Fewer columns than this are treated as this many: there is no room for a figure and its name.
 const LEAST_COLUMNS: usize = 40;

@@ -102,8 +102,6 @@ pub(crate) fn open_kind_for_append(
 ) -> Result<Connection, RunFileError> {
     Header::read(path, kind)?;
     let connection = open_writable(path)?;
-    check_whole(path, &connection)?;
-    add_columns(&connection).map_err(|source| RunFileError::from_database(path, source))?;
     check_whole(path, &connection, kind)?;
     Ok(connection)
 }

@@ -160,7 +160,7 @@ fn require_planted(arguments: &MeasureArguments, plan: &Plan) -> Result<(), Fail
     }
 }
 
-fn refuse_existing(output: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_existing(output: &Path) -> Result<(), Failure> {
     if output.symlink_metadata().is_ok() {
         return Err(Failure::bad_input(
             format!("{} exists already", output.display()),
@@ -328,7 +328,7 @@ fn answer(arguments: &MeasureArguments, path: &Path, ending: Ending) -> anyhow::
     })
 }
 
-fn command_line() -> String {
+pub(super) fn command_line() -> String {
     let words = std::env::args_os().map(|word| {
         let word = word.to_string_lossy().into_owned();
         let plain =

@@ -19,6 +19,8 @@ mod mounting;
 mod specification;
 #[cfg(test)]
 mod tests;
+#[cfg(target_os = "linux")]
+pub mod volatile_device;
 
 use std::fs::File;
 use std::io;
@@ -246,6 +248,11 @@ impl Loopback {
             size,
             &self.point(),
         )
+    }
+
+    /// From the next mounting on it lies in another file, which has the same content.
+    pub fn set_image(&mut self, image: &Path) {
+        self.image = Some(image.to_path_buf());
     }
 
     /// Unmounts it; the loop device goes with it. What is on it stays. (A tmpfs forgets.)

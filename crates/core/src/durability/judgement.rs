@@ -38,7 +38,7 @@ pub struct Tally {
     pub worst_lost_age_ns: u64,
     /// Longest time to mount and to open and read, nanoseconds.
     pub worst_recover_ns: u64,
-    /// The first error that a store gave.
+    /// The first error that a store gave, or that kept a cut from being made.
     pub example: Option<String>,
 }
 
@@ -52,9 +52,13 @@ impl Tally {
     }
 
     fn add(&mut self, cut: &Cut) {
-        let Ending::Found { finding, store } = &cut.ending else {
-            self.failed += 1;
-            return;
+        let (finding, store) = match &cut.ending {
+            Ending::Found { finding, store } => (finding, store),
+            Ending::Failed(reason) => {
+                self.failed += 1;
+                self.example.get_or_insert_with(|| reason.clone());
+                return;
+            }
         };
         let is_unopened = store.open_error.is_some();
         let is_inconsistent = store.integrity_error.is_some();
