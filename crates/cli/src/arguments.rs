@@ -28,7 +28,8 @@ Examples:
 
 Exit codes:
   0    done
-  1    the answer is no: an integrity check found damage, a case has become slower, doctor found a problem
+  1    the answer is no: an integrity check found damage, a case has become slower, doctor found a problem,
+       a tier of durability is not kept
   2    bad input, or refused
   3    not sure: what was measured does not decide it
   4    finished, but some arms failed, or their stores do not hold what was written
@@ -104,6 +105,7 @@ Examples:
   sudo sqlitmus durability --quick                3 cuts each: three minutes
   sudo sqlitmus durability --loopback ext4:data=writeback,btrfs
   sudo sqlitmus durability --only 'sqlite wal' --cuts 100
+  sudo sqlitmus durability --early-writeback --hold 1-5s
   sqlitmus durability --place .                   without root: processes are killed, power stays on
 
 A store on a filesystem of its own (an image file in .sqlitmus/) is written by a process that
@@ -280,6 +282,10 @@ pub struct DurabilityArguments {
     /// How the power goes; by default shutdown where the filesystem can, else device
     #[arg(long, value_enum)]
     pub power: Option<Power>,
+    /// Hand random pieces of what is written to the device early, as a kernel short of memory does:
+    /// finds in seconds what otherwise takes many cuts
+    #[arg(long)]
+    pub early_writeback: bool,
     /// Cuts at a time, each on a filesystem of its own
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=200))]
     pub at_once: u32,

@@ -17,7 +17,7 @@ pub enum ExitCode {
     /// Done.
     Done = 0,
     /// The answer is no: an integrity check found damage, a case has become slower, the machine has
-    /// a problem.
+    /// a problem, or a tier of durability is not kept.
     No = 1,
     /// Bad input, or refused.
     BadInput = 2,

@@ -33,6 +33,7 @@ pub mod system_calls;
 pub mod trace_points;
 pub mod tree_removal;
 pub mod verification;
+pub mod writeback;
 
 #[cfg(all(test, target_os = "linux"))]
 mod test_mount;

@@ -150,8 +150,10 @@ const JOURNAL_KEPT: &str = "as delete with full, and the journal once more when 
 
 const LOG_EXTRA: &str =
     "as full: there is no rollback journal whose directory could be synchronised";
-const KEPT_NORMAL: &str = "the journal and its directory before the database; the end of the journal, which is the \
+const TRUNCATE_NORMAL: &str = "the journal and its directory before the database; the end of the journal, which is the \
                            commit, is not synchronised";
+const PERSIST_NORMAL: &str = "the journal, its directory, the database, and the journal once more: its header is overwritten \
+                              with zeros, which is the commit, and that is synchronised with normal already";
 const KEPT_EXTRA: &str =
     "as full: the directory is synchronised after a deletion only, and this journal stays";
 const JOURNAL_IN_MEMORY: &str = "the journal is no file, so only the database is synchronised";
@@ -325,7 +327,7 @@ const CONFIGURATIONS: &[Configuration] = &[
     sqlite(
         &[("journal_mode", "truncate"), ("synchronous", "normal")],
         &[Journal, Directory, Store],
-        KEPT_NORMAL,
+        TRUNCATE_NORMAL,
     ),
     sqlite(
         &[("journal_mode", "truncate"), ("synchronous", "extra")],
@@ -339,8 +341,8 @@ const CONFIGURATIONS: &[Configuration] = &[
     ),
     sqlite(
         &[("journal_mode", "persist"), ("synchronous", "normal")],
-        &[Journal, Directory, Store],
-        KEPT_NORMAL,
+        &[Journal, Directory, Store, Journal],
+        PERSIST_NORMAL,
     ),
     sqlite(
         &[("journal_mode", "persist"), ("synchronous", "extra")],

@@ -49,6 +49,7 @@ fn plan() -> DurabilityPlan {
         crash_hold_ns: 1,
         batches: BATCHES,
         settle_every: 50,
+        early_writeback: false,
     }
 }
 

@@ -170,7 +170,6 @@ fn power_kind(
         Some(Power::Reordering) => CutKind::Reordering,
         Some(Power::Device) | None => CutKind::Device,
     };
-    #[cfg(target_os = "linux")]
     if kind != CutKind::Shutdown {
         loopback::volatile_device::require().map_err(Failure::from)?;
     }
@@ -203,6 +202,7 @@ fn plan(
             seed: arguments.seed,
         },
         settle_every: SETTLE_EVERY,
+        early_writeback: arguments.early_writeback,
     })
 }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::dataset::mix;
 use sqlitmus_core::durability::{Batches, Configuration, Cut, CutKind, Ending, StoreFinding, find};
 
 use super::configurations::CONTROL;
@@ -13,8 +14,8 @@ use crate::failure::with_causes;
 use crate::interruption;
 use crate::machine::loopback::volatile_device::{AtCut, VolatileDevice};
 use crate::machine::loopback::{Loopback, LoopbackSpecification};
-use crate::machine::power_cut;
 use crate::machine::scratch::{Scratch, ScratchLock};
+use crate::machine::{power_cut, writeback};
 
 /// Size of an image: what a writer leaves in a minute, and a journal. It is sparse.
 pub const IMAGE_BYTES: u64 = 320 << 20;
@@ -58,6 +59,8 @@ pub struct PlannedCut<'a> {
     pub batches: Batches,
     /// Commits between two settlings.
     pub settle_every: u64,
+    /// Whether random pieces of what is written are handed to the device early.
+    pub early_writeback: bool,
 }
 
 /// Why there is nothing to keep of a cut.
@@ -155,7 +158,7 @@ impl PlannedCut<'_> {
         let job = self.job(&folder);
         self.fill(site, &job)?;
         let mut writing = self.start(site, &job)?;
-        let held = self.hold(&mut writing)?;
+        let held = self.hold(&mut writing, &folder)?;
         let acknowledged = writing.acknowledged();
         let at = Instant::now();
         let medium = medium.cut(self.batches.seed)?;
@@ -168,7 +171,8 @@ impl PlannedCut<'_> {
         let (medium, mount) = medium.power_on()?;
         let mut cut = self.look(site, &job, &severed);
         cut.mount_ns = Some(mount.as_nanos() as u64);
-        medium.loopback.remove().map_err(reason)?;
+        // What was found is found, and what stays is removed by the next start.
+        let _ = medium.loopback.remove();
         Ok(cut)
     }
 
@@ -176,7 +180,7 @@ impl PlannedCut<'_> {
         let job = self.job(folder);
         self.fill(site, &job)?;
         let mut writing = self.start(site, &job)?;
-        let held = self.hold(&mut writing)?;
+        let held = self.hold(&mut writing, folder)?;
         let acknowledged = writing.acknowledged();
         let at = Instant::now();
         let commits = writing.kill();
@@ -230,13 +234,19 @@ impl PlannedCut<'_> {
     }
 
     /// Lets the writer write.
-    fn hold(&self, writing: &mut Writing) -> Result<Duration, NoCut> {
+    fn hold(&self, writing: &mut Writing, folder: &Path) -> Result<Duration, NoCut> {
         let started = Instant::now();
+        let mut random = self.batches.seed;
         loop {
             if interruption::requested() {
                 return Err(NoCut::Interrupted);
             }
             writing.require_alive()?;
+            if self.early_writeback {
+                random = mix(random);
+                // A file that has just been renamed or deleted is simply not written back.
+                let _ = writeback::write_back_some(folder, random);
+            }
             let left = self.hold.saturating_sub(started.elapsed());
             if left.is_zero() {
                 return Ok(started.elapsed());

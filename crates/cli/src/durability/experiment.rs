@@ -188,6 +188,7 @@ impl Experiment<'_> {
                 ..plan.batches
             },
             settle_every: plan.settle_every,
+            early_writeback: plan.early_writeback,
         }
     }
 

@@ -19,7 +19,7 @@ mod mounting;
 mod specification;
 #[cfg(test)]
 mod tests;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "loopback/no_volatile_device.rs")]
 pub mod volatile_device;
 
 use std::fs::File;

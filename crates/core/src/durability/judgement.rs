@@ -367,6 +367,7 @@ mod tests {
                     seed: 1,
                 },
                 settle_every: 10,
+                early_writeback: false,
             },
             environment: Vec::new(),
             mount_options: Default::default(),

@@ -101,6 +101,10 @@ pub struct DurabilityPlan {
     pub batches: Batches,
     /// Commits between two settlings (checkpoint, compaction).
     pub settle_every: u64,
+    /// Whether random pieces of what was written are handed to the device early, as a kernel that is
+    /// short of memory does.
+    #[serde(default)]
+    pub early_writeback: bool,
 }
 
 /// How one cut ended.

@@ -22,7 +22,10 @@ pub fn terminal(run: &DurabilityRun, table: &Table<'_>, look: &Look) -> String {
         text.push_str(ink.paint(content, tone).trim_end());
         text.push('\n');
     };
-    line("What do commits survive?", Tone::Heading);
+    line(
+        &fit("What do commits survive?", look.columns),
+        Tone::Heading,
+    );
     for sentence in sentences(run, table) {
         let is_loud = sentence.starts_with(|letter: char| letter.is_ascii_uppercase())
             && sentence.contains("NOT ");

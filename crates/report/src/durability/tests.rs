@@ -105,6 +105,7 @@ fn run(control_loses: u64) -> DurabilityRun {
                 seed: 1,
             },
             settle_every: 50,
+            early_writeback: false,
         },
         environment: vec![("kernel".to_owned(), "Linux \u{1b}[31mred".to_owned())],
         mount_options: BTreeMap::from([("xfs".to_owned(), "rw,relatime".to_owned())]),

@@ -260,6 +260,13 @@ pub(super) fn sentences(run: &DurabilityRun, table: &Table<'_>) -> Vec<String> {
         plural(plan.batches.keys, "blob"),
         plan.batches.blobs,
     )];
+    if plan.early_writeback {
+        sentences.push(
+            "Random pieces of what was written were handed to the device early, as by a kernel that is \
+             short of memory."
+                .to_owned(),
+        );
+    }
     if run.head.state != RunState::Complete {
         sentences.push(format!("NOT COMPLETE: {} cuts were made", run.cuts.len()));
     }

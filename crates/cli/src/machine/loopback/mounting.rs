@@ -195,15 +195,19 @@ pub(super) fn detach(image: &Path) -> Result<(), LoopbackError> {
         let Ok(name) = device.file_name().into_string() else {
             continue;
         };
-        let backing = std::fs::read_to_string(device.path().join("loop/backing_file"));
-        let Ok(backing) = backing else {
-            continue;
-        };
         // The same file, not only the same name.
-        let is_ours = std::fs::metadata(backing.trim_end())
-            .is_ok_and(|found| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino()));
-        if is_ours {
-            run(&["losetup", "-d"], &Path::new("/dev").join(name), &[])?;
+        let is_attached = || {
+            let backing = std::fs::read_to_string(device.path().join("loop/backing_file"));
+            let found = backing.and_then(|path| std::fs::metadata(path.trim_end()));
+            found.is_ok_and(|found| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino()))
+        };
+        if !is_attached() {
+            continue;
+        }
+        match run(&["losetup", "-d"], &Path::new("/dev").join(name), &[]) {
+            // The kernel was about to detach it by itself, as after every unmounting.
+            Err(_) if !is_attached() => {}
+            detached => detached?,
         }
     }
     Ok(())

@@ -13,10 +13,11 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use rustix::fs::{IFlags, Mode, OFlags};
 use sqlitmus_core::names::nearest;
 
-use super::{LoopbackError, failed};
+use super::LoopbackError;
+#[cfg(target_os = "linux")]
+use super::failed;
 
 const MIB: u64 = 1 << 20;
 
@@ -152,7 +153,9 @@ impl LoopbackSpecification {
     }
 
     /// What can only be set on the mounted filesystem.
+    #[cfg(target_os = "linux")]
     pub(super) fn adapt_root(&self, point: &Path) -> Result<(), LoopbackError> {
+        use rustix::fs::{IFlags, Mode, OFlags};
         if !self.has(NO_COPY_ON_WRITE) {
             return Ok(());
         }
@@ -163,6 +166,12 @@ impl LoopbackSpecification {
             rustix::fs::ioctl_setflags(&root, flags | IFlags::NOCOW)
         };
         set().map_err(|error| failed("switch off copy on write in", point)(error.into()))
+    }
+
+    /// Nothing is mounted on this platform.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn adapt_root(&self, _point: &Path) -> Result<(), LoopbackError> {
+        Ok(())
     }
 
     fn check(&self) -> Result<(), String> {
