@@ -195,7 +195,7 @@ fn claim(row: &Row<'_>) -> Option<String> {
             "FAILS ITS DOCUMENTATION: {} left the store in pieces, though no acknowledged commit was lost",
             event(tier)
         ),
-        Claim::Exceeded => "more survived than is claimed".to_owned(),
+        Claim::Exceeded => "more survived than is claimed; nobody promises it".to_owned(),
         Claim::Untested => "its claim was not put to the test".to_owned(),
     })
 }
