@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use sqlitmus_runfile::{Listing, RunFileError};
+use sqlitmus_runfile::{Kind, Listing, RunFileError};
 
 use crate::failure::Failure;
 use crate::machine::scratch::{SCRATCH_NAME, Scratch};
@@ -84,6 +84,22 @@ pub fn kept(place: &Path) -> Result<Listing, Failure> {
 /// There are not so many runs in the place, no file at the path, or a run file that cannot be read and
 /// may be the one that is meant.
 pub fn find(word: &str, place: &Path) -> Result<PathBuf, Failure> {
+    find_among(word, place, |_| true)
+}
+
+/// As [`find`], of measurements alone: `latest` passes over runs of the durability experiment.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_measurement(word: &str, place: &Path) -> Result<PathBuf, Failure> {
+    find_among(word, place, |kind| kind == Kind::Measurement)
+}
+
+fn find_among(
+    word: &str,
+    place: &Path,
+    is_wanted: impl Fn(Kind) -> bool,
+) -> Result<PathBuf, Failure> {
     let back = match word {
         "latest" => 1,
         "previous" => 2,
@@ -102,6 +118,7 @@ pub fn find(word: &str, place: &Path) -> Result<PathBuf, Failure> {
         mut runs,
         unreadable,
     } = kept(place)?;
+    runs.retain(|run| is_wanted(run.kind));
     let found = runs
         .len()
         .checked_sub(back)

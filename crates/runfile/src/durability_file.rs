@@ -297,30 +297,37 @@ fn found_of(words: &str) -> Option<Vec<KeyFinding>> {
         .collect()
 }
 
-/// What was read, or why not; the path is added by the caller.
+/// The head of a durability run.
+pub(crate) fn head(path: &Path) -> Result<RunHead, RunFileError> {
+    let access = ReadAccess::open_kind(path, &DURABILITY)?;
+    let read = head_and_plan(access.connection());
+    read.map(|(head, _)| head)
+        .map_err(|source| RunFileError::from_database(path, source))
+}
+
+/// The head, and the plan as it is written.
+fn head_and_plan(connection: &Connection) -> rusqlite::Result<(RunHead, String)> {
+    let sql = "SELECT run_id, sqlitmus_version, started_utc, finished_utc, state, command_line, \
+               place, plan FROM run";
+    connection.query_row(sql, [], |row| {
+        let state: String = row.get(4)?;
+        let head = RunHead {
+            id: row.get(0)?,
+            sqlitmus_version: row.get(1)?,
+            started_utc: row.get(2)?,
+            finished_utc: row.get(3)?,
+            state: state_of(&state).unwrap_or(RunState::Started),
+            command_line: row.get(5)?,
+            place: row.get(6)?,
+        };
+        Ok((head, row.get(7)?))
+    })
+}
+
 fn read_run(connection: &Connection, path: &Path) -> Result<DurabilityRun, RunFileError> {
     let failed = |source| RunFileError::from_database(path, source);
     let transaction = connection.unchecked_transaction().map_err(failed)?;
-    let (head, plan) = transaction
-        .query_row(
-            "SELECT run_id, sqlitmus_version, started_utc, finished_utc, state, command_line, \
-             place, plan FROM run",
-            [],
-            |row| {
-                let state: String = row.get(4)?;
-                let head = RunHead {
-                    id: row.get(0)?,
-                    sqlitmus_version: row.get(1)?,
-                    started_utc: row.get(2)?,
-                    finished_utc: row.get(3)?,
-                    state: state_of(&state).unwrap_or(RunState::Started),
-                    command_line: row.get(5)?,
-                    place: row.get(6)?,
-                };
-                Ok((head, row.get::<_, String>(7)?))
-            },
-        )
-        .map_err(failed)?;
+    let (head, plan) = head_and_plan(&transaction).map_err(failed)?;
     let plan = serde_json::from_str(&plan).map_err(|source| RunFileError::UnknownPlan {
         path: path.to_owned(),
         sqlitmus_version: head.sqlitmus_version.clone(),

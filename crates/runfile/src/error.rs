@@ -241,6 +241,8 @@ impl RunFileError {
             | Self::AlreadyExists { path }
             | Self::NotADatabase { path }
             | Self::OtherApplication { path, .. }
+            | Self::DurabilityRun { path }
+            | Self::MeasurementRun { path }
             | Self::NewerFormat { path, .. }
             | Self::Truncated { path, .. }
             | Self::MissingTable { path, .. }

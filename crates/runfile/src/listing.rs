@@ -9,6 +9,7 @@ use sqlitmus_core::run::RunHead;
 
 use crate::access::ReadAccess;
 use crate::creation::UNFINISHED_SUFFIX;
+use crate::durability_file::{self, Kind, kind};
 use crate::error::RunFileError;
 
 /// A run file, by its head.
@@ -18,9 +19,11 @@ pub struct ListedRun {
     pub path: PathBuf,
     /// Head of the run.
     pub head: RunHead,
-    /// Name of the suite.
+    /// What kind of run it is.
+    pub kind: Kind,
+    /// Name of the suite; `durability` for a run of that experiment.
     pub suite: String,
-    /// Name of the scale.
+    /// Name of the scale; empty where there are none.
     pub scale: String,
 }
 
@@ -38,10 +41,19 @@ pub struct Listing {
 /// # Errors
 /// Not a run file, damaged, of a newer format, or refused by the system.
 pub fn head(path: &Path) -> Result<ListedRun, RunFileError> {
-    let (head, suite, scale) = ReadAccess::open(path)?.contents().head()?;
+    let kind = kind(path)?;
+    let (head, suite, scale) = match kind {
+        Kind::Measurement => ReadAccess::open(path)?.contents().head()?,
+        Kind::Durability => (
+            durability_file::head(path)?,
+            "durability".to_owned(),
+            String::new(),
+        ),
+    };
     Ok(ListedRun {
         path: path.to_owned(),
         head,
+        kind,
         suite,
         scale,
     })

@@ -47,7 +47,7 @@ pub fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn read(word: &str, place: &Path) -> Result<Run, Failure> {
-    let path = runs::find(word, place)?;
+    let path = runs::find_measurement(word, place)?;
     Ok(sqlitmus_runfile::read(&path)?)
 }
 

@@ -43,7 +43,7 @@ const PASSING: [&str; 8] = [
 /// There is no such run, it is complete, or it was begun by another version, in another place or
 /// on a machine that is no longer the same.
 pub fn run(arguments: &MeasureArguments, word: &str) -> anyhow::Result<ExitCode> {
-    let path = runs::find(word, &arguments.place)?;
+    let path = runs::find_measurement(word, &arguments.place)?;
     let run = sqlitmus_runfile::read(&path).map_err(Failure::from)?;
     require_open(&run, &path)?;
     let place = Place::inspect(Path::new(&run.head.place)).map_err(Failure::from)?;
