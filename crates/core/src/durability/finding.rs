@@ -188,7 +188,7 @@ mod tests {
 
     /// The store as it is right after a batch.
     fn state(batch: u64) -> StoreFinding {
-        let mut keys = vec![0; 7];
+        let mut keys = [0; 7];
         for earlier in 1..=batch {
             for key in BATCHES.keys_of(earlier) {
                 keys[key as usize] = earlier;
