@@ -23,6 +23,7 @@
 //! - [`Catalogue`]: all names in memory, for the fastest reads.
 //! - [`ArchiveWriter`]: write one, atomically.
 //! - [`pack`], [`unpack`], [`verify`]: whole directories, in parallel and safely.
+//! - `Server`: over HTTP, read-only (feature `serve`).
 //!
 //! What is printed, and exit codes, are left to the program.
 
@@ -33,11 +34,14 @@ mod deflate;
 mod directory;
 mod entry;
 mod error;
+mod exercise;
 mod lookup;
 mod name;
 mod pack;
 mod reader;
 mod selection;
+#[cfg(feature = "serve")]
+mod serve;
 mod staging;
 mod unpack;
 mod verify;
@@ -48,11 +52,15 @@ pub use archive::{Archive, OpenSettings};
 pub use deflate::{Compression, DEFAULT_LEVEL};
 pub use entry::{Entry, Kind};
 pub use error::{ArchiveError, Nature};
+#[doc(hidden)]
+pub use exercise::exercise;
 pub use lookup::{LARGEST_WHOLE_BYTES, Lookup};
 pub use name::{components, link_stays_inside};
 pub use pack::{PackReport, PackSettings, Skipped, pack};
 pub use reader::{Catalogue, Place, Reader};
 pub use selection::Selection;
+#[cfg(feature = "serve")]
+pub use serve::Server;
 pub use unpack::{Links, UnpackReport, UnpackSettings, unpack};
 pub use verify::{VerifyReport, VerifySettings, verify};
 pub use watch::Watch;

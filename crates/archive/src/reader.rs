@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::entry::{COLUMNS, Entry, Kind, RowFault, from_row};
 use crate::error::ArchiveError;
@@ -108,11 +109,19 @@ impl Reader {
     pub fn name_after(&self, name: &str, last: &str) -> Result<Option<String>, ArchiveError> {
         let sql = "SELECT name FROM sqlar WHERE name > ?1 AND name <= ?2 ORDER BY name LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let bytes: Option<Vec<u8>> = statement
-            .query_row([name, last], |row| row.get_ref(0)?.as_bytes().map(<[u8]>::to_vec).map_err(Into::into))
-            .optional()
-            .map_err(self.failed())?;
-        Ok(bytes.map(|bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned()))
+        let mut after = name.as_bytes().to_vec();
+        loop {
+            let bytes: Option<Vec<u8>> = statement
+                .query_row(params![text(&after), last], |row| Ok(row.get_ref(0)?.as_bytes()?.to_vec()))
+                .optional()
+                .map_err(self.failed())?;
+            match bytes.map(String::from_utf8) {
+                None => return Ok(None),
+                Some(Ok(name)) => return Ok(Some(name)),
+                // A name that is not UTF-8 is no entry's.
+                Some(Err(error)) => after = error.into_bytes(),
+            }
+        }
     }
 
     /// Reads where every file is, so that a [`Lookup`] finds it without asking SQLite's index: about a
@@ -206,6 +215,11 @@ impl Reader {
             RowFault::Sqlite(source) => self.failed()(source),
         }
     }
+}
+
+/// A text that need not be UTF-8.
+fn text(bytes: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(bytes))
 }
 
 /// Where the content of a file is, and how long it is when it is not compressed.

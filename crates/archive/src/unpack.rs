@@ -124,6 +124,14 @@ pub fn unpack(
     })
 }
 
+/// What is checked of an archive before unpacking it, alone.
+pub(crate) fn check_plan(
+    reader: &crate::reader::Reader,
+    settings: &UnpackSettings,
+) -> Result<usize, ArchiveError> {
+    plan::plan(reader, settings).map(|plan| plan.entries())
+}
+
 /// A disk that is too small is found out before, and not when it is full.
 fn check_space(target: &Path, needed_bytes: u64) -> Result<(), ArchiveError> {
     let absolute = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());

@@ -1,5 +1,6 @@
 //! The verbs, one file each, and what they share: printing to standard output.
 
+mod archive;
 mod clean;
 mod kvtest;
 mod list;
@@ -25,6 +26,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Kvtest { words } => kvtest::run(words),
+        Command::Pack(arguments) => archive::pack::run(&arguments),
+        Command::Unpack(arguments) => archive::unpack::run(&arguments),
+        Command::Ls(arguments) => archive::ls::run(&arguments),
+        Command::Cat(arguments) => archive::cat::run(&arguments),
+        Command::Verify(arguments) => archive::verify::run(&arguments),
+        Command::Serve(arguments) => archive::serve::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Completions { shell } => {

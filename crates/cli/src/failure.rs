@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use sqlitmus_archive::{ArchiveError, Nature};
 use sqlitmus_runfile::RunFileError;
 
 use crate::machine::place::PlaceError;
@@ -13,11 +14,11 @@ use crate::machine::scratch::ScratchError;
 pub enum ExitCode {
     /// Done.
     Done = 0,
-    /// The answer is no: an integrity check found damage.
+    /// The answer is no: an integrity check found damage, or an archive differs.
     No = 1,
     /// Bad input, or refused.
     BadInput = 2,
-    /// Finished, but some arms failed.
+    /// Finished, but some arms failed, or something was left out.
     ArmsFailed = 4,
     /// The environment failed: disk full, I/O error.
     Environment = 5,
@@ -98,6 +99,23 @@ impl From<ScratchError> for Failure {
             code,
             message: with_causes(&error),
             hint: error.hint().unwrap_or_default(),
+        }
+    }
+}
+
+/// Bad input, unless the machine gave out, or what was written is not what was to be.
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        let code = match error.nature() {
+            Nature::BadInput => ExitCode::BadInput,
+            Nature::Environment => ExitCode::Environment,
+            Nature::Interrupted => ExitCode::Interrupted,
+            Nature::Differs => ExitCode::No,
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint(),
         }
     }
 }
