@@ -91,7 +91,7 @@ fn read_entries(reader: &Reader) -> Result<(), ArchiveError> {
 /// Makes a database of a recipe: for every row a few numbers, a name and data.
 fn database_of(recipe: &[u8]) -> rusqlite::Result<Vec<u8>> {
     let mut recipe = Recipe(recipe);
-    let connection = Connection::open_in_memory()?;
+    let mut connection = Connection::open_in_memory()?;
     let key = if recipe.byte() & 1 == 0 { "PRIMARY KEY" } else { "" };
     connection.execute_batch(&format!(
         "PRAGMA page_size = 512; CREATE TABLE sqlar(name TEXT {key}, mode INT, mtime INT, sz INT, data BLOB)"
