@@ -166,7 +166,7 @@ fn sizes_that_lie_and_broken_streams_name_the_entry() {
         (length + 1, Some(&stream), "shorter than its sz"),
         (length - 1, Some(&stream), "longer than its sz"),
         (length, Some(&corrupt), "zlib stream"),
-        (length, Some(&stream[..50]), "cut short"),
+        (length, Some(&stream[..stream.len() - 10]), "cut short"),
         (5, Some(b"abc"), "zlib stream"),
         (2, Some(b"abc"), "zlib stream"),
         (i64::MAX, Some(&stream), "cannot become"),
@@ -218,7 +218,7 @@ fn what_is_no_archive_is_said_to_be_none() {
         ("CREATE TABLE sqlar(name, mode, mtime, sz)", "no column `data`"),
         ("CREATE VIEW sqlar AS SELECT 1 name, 2 mode, 3 mtime, 4 sz, 5 data", "is a view"),
         ("CREATE TABLE sqlar(name PRIMARY KEY, mode, mtime, sz, data) WITHOUT ROWID", "WITHOUT ROWID"),
-        ("CREATE TABLE sqlar(name, mode, mtime, sz, data AS (randomblob(9)))", "is computed"),
+        ("CREATE TABLE sqlar(name, mode, mtime, sz, data AS (mode))", "is computed"),
     ];
     for (number, (schema, expected)) in schemas.iter().enumerate() {
         let path = at(&number.to_string());

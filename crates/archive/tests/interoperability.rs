@@ -65,7 +65,7 @@ fn both_ways_give_equal_bytes() {
     shell(&from, &words);
     let archive = Archive::open(&at("theirs.sqlar")).expect("opened");
     unpack(&archive, &at("out"), &UnpackSettings::default(), &Watch::new()).expect("unpacked");
-    assert_eq!(tree::read(&from), tree::read(&at("out")));
+    assert!(tree::read(&from) == tree::read(&at("out")));
     let against = VerifySettings { against: Some(&from), ..VerifySettings::default() };
     let report = verify(&archive, &against, &Watch::new()).expect("verified");
     assert_eq!(report.faults, Vec::<String>::new());
@@ -74,7 +74,9 @@ fn both_ways_give_equal_bytes() {
 /// `sqlite3 -Ax` gives links and directories that have content the time of unpacking.
 fn same(one: &Path, other: &Path) {
     let (one, other) = (tree::read(one), tree::read(other));
-    assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    let missing: Vec<_> = one.keys().filter(|name| !other.contains_key(*name)).take(9).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(one.len(), other.len());
     for (name, (mode, mtime, content)) in &one {
         let (other_mode, other_mtime, other_content) = &other[name];
         assert_eq!((mode, content), (other_mode, other_content), "{name}");

@@ -180,6 +180,7 @@ pub(super) fn check_target(
             continue;
         };
         let stands_in_the_way = match (is_directory, there) {
+            (_, FileType::Unknown) => true,
             (true, FileType::Directory) => false,
             (false, FileType::Directory) | (true, _) => true,
             (false, _) => !force,
@@ -205,8 +206,8 @@ fn kind_at(
     let parent = match directory.at(parent) {
         Ok(parent) => parent,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // A file, or a link that is not followed.
-        Err(error) if is_no_directory(&error) => return Ok(Some(FileType::Symlink)),
+        // A file, or a link that is not followed, stands above it.
+        Err(error) if is_no_directory(&error) => return Ok(Some(FileType::Unknown)),
         Err(error) => return Err(failed(error)),
     };
     match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
