@@ -10,10 +10,16 @@ use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let seconds = words.next().ok_or("usage: fuzz_for SECONDS [SEED]")?.parse()?;
+    let seconds = words
+        .next()
+        .ok_or("usage: fuzz_for SECONDS [SEED]")?
+        .parse()?;
     let seed = words.next().map_or(Ok(1), |seed| seed.parse())?;
     let tried = run(Duration::from_secs(seconds), seed)?;
-    writeln!(std::io::stdout(), "{tried} inputs in {seconds} s, nothing found")?;
+    writeln!(
+        std::io::stdout(),
+        "{tried} inputs in {seconds} s, nothing found"
+    )?;
     Ok(())
 }
 

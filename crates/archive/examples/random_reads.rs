@@ -37,10 +37,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn run(directory: &Path, path: &Path, rounds: usize) -> Result<String, Box<dyn Error>> {
     let plain = Archive::open(path)?.reader()?;
-    let settings = OpenSettings { mmap_bytes: u64::MAX, ..OpenSettings::default() };
+    let settings = OpenSettings {
+        mmap_bytes: u64::MAX,
+        ..OpenSettings::default()
+    };
     let mapped = Archive::open_with(path, settings)?.reader()?;
     let catalogue = mapped.catalogue()?;
-    let files = plain.entries()?.into_iter().filter(|entry| entry.kind == Kind::File);
+    let files = plain
+        .entries()?
+        .into_iter()
+        .filter(|entry| entry.kind == Kind::File);
     let mut names: Vec<String> = files.map(|entry| entry.name).collect();
     shuffle(&mut names);
     let top = File::open(directory)?;
@@ -88,18 +94,23 @@ fn run(directory: &Path, path: &Path, rounds: usize) -> Result<String, Box<dyn E
     let medians: Vec<f64> = times.iter_mut().map(|times| median(times)).collect();
     let mut text = String::new();
     for (arm, time) in ARMS.iter().zip(&medians) {
-        text.push_str(&format!("{arm:26} {time:7.3} us {:6.2} times as fast\n", medians[0] / time));
+        text.push_str(&format!(
+            "{arm:26} {time:7.3} us {:6.2} times as fast\n",
+            medians[0] / time
+        ));
     }
     Ok(text)
 }
 
 /// One load for every line of the cache.
 fn consume(content: &[u8]) -> u64 {
-    content.chunks_exact(64).fold(content.len() as u64, |sum, line| {
-        let mut word = [0; 8];
-        word.copy_from_slice(&line[..8]);
-        sum.wrapping_add(u64::from_le_bytes(word))
-    })
+    content
+        .chunks_exact(64)
+        .fold(content.len() as u64, |sum, line| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&line[..8]);
+            sum.wrapping_add(u64::from_le_bytes(word))
+        })
 }
 
 fn shuffle(names: &mut [String]) {
@@ -129,10 +140,17 @@ mod tests {
         let directory = folder.path().join("from");
         std::fs::create_dir(&directory).expect("created");
         for number in 0..50_u8 {
-            std::fs::write(directory.join(number.to_string()), vec![number; 1000]).expect("written");
+            std::fs::write(directory.join(number.to_string()), vec![number; 1000])
+                .expect("written");
         }
         let archive = folder.path().join("a.sqlar");
-        pack(&[&directory], &archive, &PackSettings::default(), &Watch::new()).expect("packed");
+        pack(
+            &[&directory],
+            &archive,
+            &PackSettings::default(),
+            &Watch::new(),
+        )
+        .expect("packed");
         let text = run(&directory, &archive, 2).expect("the same");
         assert_eq!(text.lines().count(), ARMS.len(), "{text}");
         std::fs::write(directory.join("7"), vec![0; 1000]).expect("written");

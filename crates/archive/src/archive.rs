@@ -61,7 +61,10 @@ pub struct Archive {
 #[derive(Debug, Clone)]
 enum Source {
     /// `immutable`: it is in write-ahead-log mode with an empty log, and would be written to.
-    File { path: PathBuf, immutable: bool },
+    File {
+        path: PathBuf,
+        immutable: bool,
+    },
     Memory(Arc<[u8]>),
 }
 
@@ -261,7 +264,8 @@ impl Header {
                 found_bytes: head.len() as u64,
             });
         }
-        let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let number =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let page_bytes = match u16::from_be_bytes([head[16], head[17]]) {
             1 => 65_536,
             bytes => u32::from(bytes),

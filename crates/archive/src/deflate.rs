@@ -125,13 +125,20 @@ impl Inflater {
             if self.ended {
                 return match input {
                     [] => Ok(()),
-                    _ => Err(ArchiveError::bad_entry(name, "bytes follow its zlib stream")),
+                    _ => Err(ArchiveError::bad_entry(
+                        name,
+                        "bytes follow its zlib stream",
+                    )),
                 };
             }
             let room = self.left_bytes.min(self.output.len() as u64) as usize;
             // With no room left, one byte shows whether there is more than there should be.
             let mut excess = [0];
-            let output = if room == 0 { &mut excess[..] } else { &mut self.output[..room] };
+            let output = if room == 0 {
+                &mut excess[..]
+            } else {
+                &mut self.output[..room]
+            };
             let (read_before, made_before) = (self.stream.total_in(), self.stream.total_out());
             let status = self
                 .stream
@@ -141,7 +148,10 @@ impl Inflater {
             let made = (self.stream.total_out() - made_before) as usize;
             input = &input[read..];
             if room == 0 && made > 0 {
-                return Err(ArchiveError::bad_entry(name, "its content is longer than its sz"));
+                return Err(ArchiveError::bad_entry(
+                    name,
+                    "its content is longer than its sz",
+                ));
             }
             if made > 0 {
                 self.left_bytes -= made as u64;
@@ -160,7 +170,10 @@ impl Inflater {
     /// Checks that the stream is over, and has given what it should.
     pub(crate) fn end(&self, name: &str) -> Result<(), ArchiveError> {
         if !self.ended {
-            return Err(ArchiveError::bad_entry(name, "its zlib stream is cut short"));
+            return Err(ArchiveError::bad_entry(
+                name,
+                "its zlib stream is cut short",
+            ));
         }
         match self.left_bytes {
             0 => Ok(()),
@@ -201,7 +214,11 @@ mod tests {
     #[test]
     fn what_becomes_smaller_is_compressed_and_comes_back() {
         let text = b"the same words ".repeat(5000);
-        for compression in [Compression::Auto, Compression::Level(1), Compression::Level(9)] {
+        for compression in [
+            Compression::Auto,
+            Compression::Level(1),
+            Compression::Level(9),
+        ] {
             let stream = compression.compress(&text).expect("smaller");
             assert_eq!(inflate(&stream, text.len() as u64), Ok(text.clone()));
         }
@@ -225,6 +242,9 @@ mod tests {
         let mut changed = stream;
         let last = changed.len() - 1;
         changed[last] ^= 1;
-        assert!(fault(&changed, 1_000_000).contains("corrupt"), "the checksum is checked");
+        assert!(
+            fault(&changed, 1_000_000).contains("corrupt"),
+            "the checksum is checked"
+        );
     }
 }

@@ -34,7 +34,10 @@ impl Directory {
 
     /// A second handle of the same directory, for another thread.
     pub(crate) fn again(&self) -> io::Result<Self> {
-        Ok(Self { top: self.top.try_clone()?, current: None })
+        Ok(Self {
+            top: self.top.try_clone()?,
+            current: None,
+        })
     }
 
     /// The directory itself.
@@ -60,7 +63,10 @@ impl Directory {
         if file.metadata()?.is_file() {
             Ok(file)
         } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+            Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is no regular file",
+            ))
         }
     }
 
@@ -74,7 +80,10 @@ impl Directory {
         if path.is_empty() {
             return Ok(self.top.as_fd());
         }
-        let is_current = self.current.as_ref().is_some_and(|(current, _)| current == path);
+        let is_current = self
+            .current
+            .as_ref()
+            .is_some_and(|(current, _)| current == path);
         if !is_current {
             let opened = self.descend(path, make)?;
             self.current = Some((path.to_owned(), opened));

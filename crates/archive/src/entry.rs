@@ -52,8 +52,7 @@ pub struct Entry {
 
 /// Columns of an entry, in the order that [`from_row`] takes them. `octet_length` and `typeof` read
 /// the head of a record only, not the content.
-pub(crate) const COLUMNS: &str =
-    "rowid, name, mode, mtime, sz, octet_length(data), typeof(data)";
+pub(crate) const COLUMNS: &str = "rowid, name, mode, mtime, sz, octet_length(data), typeof(data)";
 
 /// Makes an entry of a row.
 ///
@@ -69,7 +68,12 @@ pub(crate) fn from_row(row: &Row<'_>) -> Result<Entry, RowFault> {
                 return Err(RowFault::bad(&shown, "its name is not UTF-8"));
             }
         },
-        _ => return Err(RowFault::bad(&format!("row {id}"), "its name is not a text")),
+        _ => {
+            return Err(RowFault::bad(
+                &format!("row {id}"),
+                "its name is not a text",
+            ));
+        }
     };
     let bad = |reason: &str| RowFault::bad(&name, reason);
     let mode = match row.get_ref(2)? {
@@ -118,7 +122,8 @@ pub(crate) fn kind_of(mode: u32, has_no_data: bool) -> Kind {
     }
 }
 
-/// `sz` is the size of a file, 0 for a directory and -1 for a link, whose target is stored as it is.
+/// `sz` is the size of a file, 0 for a directory, and for a link the length of its target or, as `sqlite3 -Ac`
+/// writes it, -1: targets are stored as they are.
 fn size_of(kind: Kind, sz: i64, stored_bytes: u64) -> Result<u64, &'static str> {
     match (kind, u64::try_from(sz)) {
         (Kind::Directory, Ok(0)) if stored_bytes == 0 => Ok(0),

@@ -269,7 +269,9 @@ impl ArchiveError {
             Self::Twice { .. } => "pack the directories into one archive each".to_owned(),
             Self::NotUtf8 { .. } => "rename it, or leave it out with --exclude".to_owned(),
             Self::Unsupported { .. } => "leave it out with --exclude".to_owned(),
-            Self::Full { .. } | Self::TooLittleSpace { .. } => "free some space, and run it again".to_owned(),
+            Self::Full { .. } | Self::TooLittleSpace { .. } => {
+                "free some space, and run it again".to_owned()
+            }
             Self::ReadBack { .. } => {
                 "nothing was put in place; check the disk, then pack again".to_owned()
             }

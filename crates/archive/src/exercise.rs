@@ -42,8 +42,13 @@ fn read_all(bytes: &[u8]) {
     let _ = read_entries(&reader);
     let _ = reader.catalogue();
     let _ = check_plan(&reader, &UnpackSettings::default());
-    let settings = VerifySettings { threads: 1, ..VerifySettings::default() };
-    let small = reader.entries().is_ok_and(|entries| entries.iter().all(|entry| entry.size <= MOST_BYTES));
+    let settings = VerifySettings {
+        threads: 1,
+        ..VerifySettings::default()
+    };
+    let small = reader
+        .entries()
+        .is_ok_and(|entries| entries.iter().all(|entry| entry.size <= MOST_BYTES));
     if small {
         let _ = verify(&archive, &settings, &Watch::new());
     }
@@ -70,7 +75,11 @@ fn read_entries(reader: &Reader) -> Result<(), ArchiveError> {
         }
         if entry.kind == Kind::File && entry.stored_bytes > 0 {
             let at_place = lookup.get_at(Place::of(entry)).map(<[u8]>::to_vec);
-            assert_eq!(at_place.ok(), result.is_ok().then(|| poured.clone()), "both ways agree");
+            assert_eq!(
+                at_place.ok(),
+                result.is_ok().then(|| poured.clone()),
+                "both ways agree"
+            );
             let middle = entry.size / 2;
             let mut part = Vec::new();
             let ranged = lookup.pour_range(entry, middle..entry.size, &mut |piece| {
@@ -92,7 +101,11 @@ fn read_entries(reader: &Reader) -> Result<(), ArchiveError> {
 fn database_of(recipe: &[u8]) -> rusqlite::Result<Vec<u8>> {
     let mut recipe = Recipe(recipe);
     let mut connection = Connection::open_in_memory()?;
-    let key = if recipe.byte() & 1 == 0 { "PRIMARY KEY" } else { "" };
+    let key = if recipe.byte() & 1 == 0 {
+        "PRIMARY KEY"
+    } else {
+        ""
+    };
     connection.execute_batch(&format!(
         "PRAGMA page_size = 512; CREATE TABLE sqlar(name TEXT {key}, mode INT, mtime INT, sz INT, data BLOB)"
     ))?;
@@ -102,7 +115,10 @@ fn database_of(recipe: &[u8]) -> rusqlite::Result<Vec<u8>> {
         }
         let row = recipe.row();
         // A name that is there already is refused, and that is well.
-        let _ = connection.execute("INSERT INTO sqlar VALUES(?1, ?2, ?3, ?4, ?5)", params_from_iter(row));
+        let _ = connection.execute(
+            "INSERT INTO sqlar VALUES(?1, ?2, ?3, ?4, ?5)",
+            params_from_iter(row),
+        );
     }
     Ok(connection.serialize(MAIN_DB)?.to_vec())
 }
@@ -134,7 +150,9 @@ impl Recipe<'_> {
             Ok(name) => Value::Text(name),
             Err(error) => Value::Blob(error.into_bytes()),
         };
-        let kind = [0o100_000, 0o040_000, 0o120_000, 0, 0o060_000, -1, 0o100_000, 0o100_000];
+        let kind = [
+            0o100_000, 0o040_000, 0o120_000, 0, 0o060_000, -1, 0o100_000, 0o100_000,
+        ];
         let mode = kind[usize::from(shape & 7)] | i64::from(self.byte());
         let data_length = usize::from(self.byte());
         let data = self.bytes(data_length);
@@ -142,15 +160,34 @@ impl Recipe<'_> {
         let (size, stored) = match shape >> 3 & 7 {
             0 => (length, Value::Blob(data)),
             1 => (length, Value::Blob(deflated(&data))),
-            2 => (length + i64::from(self.byte()) - 128, Value::Blob(deflated(&data))),
+            2 => (
+                length + i64::from(self.byte()) - 128,
+                Value::Blob(deflated(&data)),
+            ),
             3 => (i64::from(self.byte()) - 128, Value::Blob(data)),
-            4 => (i64::from(self.byte()) << (self.byte() & 62), Value::Blob(data)),
+            4 => (
+                i64::from(self.byte()) << (self.byte() & 62),
+                Value::Blob(data),
+            ),
             5 => (0, Value::Null),
-            6 => (length, Value::Text(String::from_utf8_lossy(&data).into_owned())),
+            6 => (
+                length,
+                Value::Text(String::from_utf8_lossy(&data).into_owned()),
+            ),
             _ => (-1, Value::Blob(data)),
         };
-        let mtime = if shape >> 6 == 3 { Value::Real(0.5) } else { Value::Integer(i64::MIN) };
-        [name, Value::Integer(mode), mtime, Value::Integer(size), stored]
+        let mtime = if shape >> 6 == 3 {
+            Value::Real(0.5)
+        } else {
+            Value::Integer(i64::MIN)
+        };
+        [
+            name,
+            Value::Integer(mode),
+            mtime,
+            Value::Integer(size),
+            stored,
+        ]
     }
 }
 

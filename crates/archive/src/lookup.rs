@@ -55,21 +55,37 @@ impl<'r> Lookup<'r> {
         name: &str,
         consume: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, ArchiveError> {
-        let Self { reader, by_name, content, inflater, .. } = self;
+        let Self {
+            reader,
+            by_name,
+            content,
+            inflater,
+            ..
+        } = self;
         let mut rows = by_name.query([name]).map_err(reader.failed())?;
         let Some(row) = rows.next().map_err(reader.failed())? else {
             return Ok(None);
         };
         let bad = |_| ArchiveError::bad_entry(name, "what stands in its row is of a wrong type");
-        let mode = row.get_ref(0).and_then(|mode| Ok(mode.as_i64()?)).map_err(bad)?;
-        let sz = row.get_ref(1).and_then(|sz| Ok(sz.as_i64()?)).map_err(bad)?;
-        let data = row.get_ref(2).and_then(|data| Ok(data.as_bytes_or_null()?)).map_err(bad)?;
+        let mode = row
+            .get_ref(0)
+            .and_then(|mode| Ok(mode.as_i64()?))
+            .map_err(bad)?;
+        let sz = row
+            .get_ref(1)
+            .and_then(|sz| Ok(sz.as_i64()?))
+            .map_err(bad)?;
+        let data = row
+            .get_ref(2)
+            .and_then(|data| Ok(data.as_bytes_or_null()?))
+            .map_err(bad)?;
         let kind = u32::try_from(mode).map(|mode| kind_of(mode, data.is_none()));
         if kind != Ok(Kind::File) {
             return Ok(None);
         }
         let data = data.unwrap_or_default();
-        let size = u64::try_from(sz).map_err(|_| ArchiveError::bad_entry(name, "its sz is negative"))?;
+        let size =
+            u64::try_from(sz).map_err(|_| ArchiveError::bad_entry(name, "its sz is negative"))?;
         if data.len() as u64 == size {
             return Ok(Some(consume(data)));
         }
@@ -123,7 +139,8 @@ impl<'r> Lookup<'r> {
         check_size(&name, place.size, stored_bytes as u64)?;
         self.content.clear();
         let stored = &self.stored[..stored_bytes];
-        self.inflater.whole(&name, stored, place.size, &mut self.content)?;
+        self.inflater
+            .whole(&name, stored, place.size, &mut self.content)?;
         Ok(&self.content)
     }
 
@@ -140,12 +157,18 @@ impl<'r> Lookup<'r> {
         if entry.stored_bytes == 0 {
             return match entry.size {
                 0 => Ok(()),
-                _ => Err(ArchiveError::bad_entry(&entry.name, "it has no data, and its sz is not 0")),
+                _ => Err(ArchiveError::bad_entry(
+                    &entry.name,
+                    "it has no data, and its sz is not 0",
+                )),
             };
         }
         let stored_bytes = self.point_at(entry.row)?;
         if stored_bytes as u64 != entry.stored_bytes {
-            return Err(ArchiveError::bad_entry(&entry.name, "it changed while it was read"));
+            return Err(ArchiveError::bad_entry(
+                &entry.name,
+                "it changed while it was read",
+            ));
         }
         let raw = entry.stored_bytes == entry.size;
         if !raw {
@@ -167,7 +190,11 @@ impl<'r> Lookup<'r> {
             }
             offset += length;
         }
-        if raw { Ok(()) } else { self.inflater.end(&entry.name) }
+        if raw {
+            Ok(())
+        } else {
+            self.inflater.end(&entry.name)
+        }
     }
 
     /// Bytes `from` to `to` (not included) of an entry that is stored as it is, in pieces.
@@ -185,7 +212,10 @@ impl<'r> Lookup<'r> {
         }
         let stored_bytes = self.point_at(entry.row)? as u64;
         if stored_bytes != entry.size || range.end > stored_bytes {
-            return Err(ArchiveError::bad_entry(&entry.name, "it changed while it was read"));
+            return Err(ArchiveError::bad_entry(
+                &entry.name,
+                "it changed while it was read",
+            ));
         }
         // Not larger than a blob, so it fits.
         let (mut offset, end) = (range.start as usize, range.end as usize);
@@ -214,7 +244,11 @@ impl<'r> Lookup<'r> {
             let from = range.start.saturating_sub(offset).min(length) as usize;
             let to = range.end.saturating_sub(offset).min(length) as usize;
             offset += length;
-            if from < to { sink(&piece[from..to]) } else { Ok(()) }
+            if from < to {
+                sink(&piece[from..to])
+            } else {
+                Ok(())
+            }
         })
     }
 
@@ -241,7 +275,9 @@ impl<'r> Lookup<'r> {
     }
 
     fn read_stored(&mut self, offset: usize, length: usize) -> Result<(), ArchiveError> {
-        let Some(blob) = &self.blob else { return Ok(()) };
+        let Some(blob) = &self.blob else {
+            return Ok(());
+        };
         blob.read_at_exact(&mut self.stored[..length], offset)
             .map_err(self.reader.failed())
     }
@@ -249,7 +285,10 @@ impl<'r> Lookup<'r> {
     #[cold]
     fn name_of(&self, row: i64) -> String {
         let sql = "SELECT name FROM sqlar WHERE rowid = ?1";
-        let name = self.reader.connection.query_row(sql, [row], |row| row.get(0));
+        let name = self
+            .reader
+            .connection
+            .query_row(sql, [row], |row| row.get(0));
         name.unwrap_or_else(|_| format!("row {row}"))
     }
 

@@ -64,8 +64,17 @@ mod tests {
 
     #[test]
     fn links_that_climb_too_far_or_late_are_refused() {
-        for (depth, target) in [(0, "a"), (0, "./a/b"), (1, "../a"), (2, "../../a"), (1, "..")] {
-            assert!(link_stays_inside(depth, target.as_bytes()), "{depth} {target}");
+        for (depth, target) in [
+            (0, "a"),
+            (0, "./a/b"),
+            (1, "../a"),
+            (2, "../../a"),
+            (1, ".."),
+        ] {
+            assert!(
+                link_stays_inside(depth, target.as_bytes()),
+                "{depth} {target}"
+            );
         }
         for (depth, target) in [
             (0, ".."),
@@ -76,7 +85,10 @@ mod tests {
             (3, ""),
             (3, "a\0b"),
         ] {
-            assert!(!link_stays_inside(depth, target.as_bytes()), "{depth} {target}");
+            assert!(
+                !link_stays_inside(depth, target.as_bytes()),
+                "{depth} {target}"
+            );
         }
     }
 }

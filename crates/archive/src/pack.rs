@@ -72,7 +72,9 @@ impl PackSettings {
 
 /// One thread a core, as far as the system tells.
 pub(crate) fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(16)
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(16)
 }
 
 /// Something that was left out, and why.
@@ -131,14 +133,20 @@ pub fn pack(
     watch: &Watch,
 ) -> Result<PackReport, ArchiveError> {
     let begin = Instant::now();
-    let write_settings = WriteSettings { page_bytes: settings.page_bytes, replace: settings.replace };
+    let write_settings = WriteSettings {
+        page_bytes: settings.page_bytes,
+        replace: settings.replace,
+    };
     let writer = ArchiveWriter::create(archive, write_settings)?;
     let mut own = vec![writer.identity()?];
     if let Ok(metadata) = archive.symlink_metadata() {
         own.push((metadata.dev(), metadata.ino()));
     }
     let Listing { entries, skipped } = listing::list(directories, settings, &own, watch)?;
-    watch.begin(entries.len() as u64, entries.iter().map(|entry| entry.size).sum());
+    watch.begin(
+        entries.len() as u64,
+        entries.iter().map(|entry| entry.size).sum(),
+    );
     let spool = match archive.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -153,13 +161,21 @@ pub fn pack(
         writer,
         sources,
         watch,
-        report: PackReport { skipped, ..PackReport::default() },
+        report: PackReport {
+            skipped,
+            ..PackReport::default()
+        },
         hashes: Vec::new(),
     };
     pipeline::run(&entries, sources, watch, |batch| {
         packing.write(&entries[batch.entries.clone()], batch)
     })?;
-    let Packing { writer, mut report, hashes, .. } = packing;
+    let Packing {
+        writer,
+        mut report,
+        hashes,
+        ..
+    } = packing;
     drop(entries);
     let sealed = writer.seal()?;
     let elapsed = begin.elapsed();
@@ -219,11 +235,13 @@ impl Packing<'_> {
             Content::Nothing => self.writer.add_directory(name, mode, mtime),
             Content::Target(target) => self.writer.add_link(name, mtime, &target),
             Content::Raw(range) => {
-                self.writer.add_stored(name, mode, mtime, Stored::Raw(&buffer[range]))
+                self.writer
+                    .add_stored(name, mode, mtime, Stored::Raw(&buffer[range]))
             }
             Content::Deflated(stream, size) => {
                 self.report.compressed += 1;
-                self.writer.add_stored(name, mode, mtime, Stored::Deflated(&stream, size))
+                self.writer
+                    .add_stored(name, mode, mtime, Stored::Deflated(&stream, size))
             }
             Content::Large(file, size) => {
                 let mut source = Hashing::new(file, self.sources.settings.verify);
@@ -233,13 +251,18 @@ impl Packing<'_> {
             }
             Content::Spooled(mut file, stream_bytes, size) => {
                 self.report.compressed += 1;
-                self.writer.add_pieces(name, mode, mtime, (stream_bytes, size), &mut file)
+                self.writer
+                    .add_pieces(name, mode, mtime, (stream_bytes, size), &mut file)
             }
         };
         written.map_err(|error| match error {
-            ArchiveError::TooLarge { bytes, limit_bytes, .. } => {
-                ArchiveError::TooLarge { path: self.sources.path(entry), bytes, limit_bytes }
-            }
+            ArchiveError::TooLarge {
+                bytes, limit_bytes, ..
+            } => ArchiveError::TooLarge {
+                path: self.sources.path(entry),
+                bytes,
+                limit_bytes,
+            },
             error => error,
         })?;
         self.count(entry);
@@ -273,7 +296,9 @@ pub(crate) fn list_names(
     watch: &Watch,
 ) -> Result<(Vec<(String, Kind, u32)>, Vec<String>), ArchiveError> {
     let Listing { entries, skipped } = listing::list(&[directory], settings, &[], watch)?;
-    let entries = entries.into_iter().map(|entry| (entry.name.into_string(), entry.kind, entry.mode));
+    let entries = entries
+        .into_iter()
+        .map(|entry| (entry.name.into_string(), entry.kind, entry.mode));
     let skipped = skipped.into_iter().map(|skipped| skipped.reason);
     Ok((entries.collect(), skipped.collect()))
 }

@@ -59,7 +59,10 @@ impl Reader {
     /// What stands in its row cannot be, or the archive cannot be read.
     pub fn entry(&self, name: &str) -> Result<Option<Entry>, ArchiveError> {
         let sql = format!("SELECT {COLUMNS} FROM sqlar WHERE name = ?1");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(self.failed())?;
+        let mut statement = self
+            .connection
+            .prepare_cached(&sql)
+            .map_err(self.failed())?;
         let mut rows = statement.query([name]).map_err(self.failed())?;
         match rows.next().map_err(self.failed())? {
             None => Ok(None),
@@ -77,7 +80,10 @@ impl Reader {
         mut each: impl FnMut(Result<Entry, ArchiveError>) -> Result<(), ArchiveError>,
     ) -> Result<(), ArchiveError> {
         let sql = format!("SELECT {COLUMNS} FROM sqlar ORDER BY rowid");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(self.failed())?;
+        let mut statement = self
+            .connection
+            .prepare_cached(&sql)
+            .map_err(self.failed())?;
         let mut rows = statement.query([]).map_err(self.failed())?;
         while let Some(row) = rows.next().map_err(self.failed())? {
             match from_row(row) {
@@ -112,7 +118,9 @@ impl Reader {
         let mut after = name.as_bytes().to_vec();
         loop {
             let bytes: Option<Vec<u8>> = statement
-                .query_row(params![text(&after), last], |row| Ok(row.get_ref(0)?.as_bytes()?.to_vec()))
+                .query_row(params![text(&after), last], |row| {
+                    Ok(row.get_ref(0)?.as_bytes()?.to_vec())
+                })
                 .optional()
                 .map_err(self.failed())?;
             match bytes.map(String::from_utf8) {

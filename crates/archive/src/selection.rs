@@ -17,7 +17,11 @@ pub struct Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Self { include: None, exclude: Gitignore::empty(), ignore: Gitignore::empty() }
+        Self {
+            include: None,
+            exclude: Gitignore::empty(),
+            ignore: Gitignore::empty(),
+        }
     }
 }
 
@@ -42,9 +46,15 @@ impl Selection {
             }
         }
         Ok(Self {
-            include: if include.is_empty() { None } else { Some(patterns(include)?) },
+            include: if include.is_empty() {
+                None
+            } else {
+                Some(patterns(include)?)
+            },
             exclude: patterns(exclude)?,
-            ignore: ignore.build().map_err(|error| bad("ignore files", &error))?,
+            ignore: ignore
+                .build()
+                .map_err(|error| bad("ignore files", &error))?,
         })
     }
 
@@ -56,10 +66,11 @@ impl Selection {
     /// Whether an entry is taken, if the directory that it is in was entered.
     pub(crate) fn takes(&self, name: &Path, is_directory: bool) -> bool {
         !self.leaves_out(name, is_directory)
-            && self
-                .include
-                .as_ref()
-                .is_none_or(|include| include.matched_path_or_any_parents(name, is_directory).is_ignore())
+            && self.include.as_ref().is_none_or(|include| {
+                include
+                    .matched_path_or_any_parents(name, is_directory)
+                    .is_ignore()
+            })
     }
 
     /// Whether only part of what there is was asked for: directories then come only with what is in them.
@@ -76,13 +87,18 @@ impl Selection {
 fn patterns(globs: &[String]) -> Result<Gitignore, ArchiveError> {
     let mut builder = GitignoreBuilder::new("");
     for glob in globs {
-        builder.add_line(None, glob).map_err(|error| bad(&format!("pattern `{glob}`"), &error))?;
+        builder
+            .add_line(None, glob)
+            .map_err(|error| bad(&format!("pattern `{glob}`"), &error))?;
     }
     builder.build().map_err(|error| bad("patterns", &error))
 }
 
 fn bad(what: &str, error: &ignore::Error) -> ArchiveError {
-    ArchiveError::BadSetting { what: what.to_owned(), reason: error.to_string() }
+    ArchiveError::BadSetting {
+        what: what.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +111,8 @@ mod tests {
 
     #[test]
     fn exclusion_wins_over_inclusion_and_directories_stand_for_what_is_in_them() {
-        let selection = Selection::new(&words(&["*.jpg", "docs/"]), &words(&["old/"]), &[]).expect("patterns");
+        let selection =
+            Selection::new(&words(&["*.jpg", "docs/"]), &words(&["old/"]), &[]).expect("patterns");
         assert!(selection.takes(Path::new("a/b.jpg"), false));
         assert!(selection.takes(Path::new("docs/c/d.txt"), false));
         assert!(!selection.takes(Path::new("a/b.png"), false));

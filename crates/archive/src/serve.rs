@@ -75,7 +75,9 @@ impl Server {
     /// # Errors
     /// The system does not tell.
     pub fn address(&self) -> Result<SocketAddr, ArchiveError> {
-        self.listener.local_addr().map_err(ArchiveError::io("listen for", self.archive.path()))
+        self.listener
+            .local_addr()
+            .map_err(ArchiveError::io("listen for", self.archive.path()))
     }
 
     /// Answers until `watch` is stopped; it counts answers and their bytes.
@@ -115,13 +117,20 @@ impl Shared {
         &self,
         read: impl FnOnce(&Reader) -> Result<T, ArchiveError>,
     ) -> Result<T, ArchiveError> {
-        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self
+            .readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         let reader = match idle {
             Some(reader) => reader,
             None => self.archive.reader()?,
         };
         let result = read(&reader);
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+        self.readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(reader);
         result
     }
 }
@@ -166,8 +175,13 @@ type Answer = Response<Pieces>;
 async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Infallible> {
     let head_only = request.method() == Method::HEAD;
     if !head_only && request.method() != Method::GET {
-        let mut refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
-        refused.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let mut refused = text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD are answered\n",
+        );
+        refused
+            .headers_mut()
+            .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return Ok(refused);
     }
     let path = request.uri().path().to_owned();
@@ -177,14 +191,24 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answe
     tokio::task::spawn_blocking(move || {
         let mut sender = Some(head_sender);
         let result = shared.with_reader(|reader| {
-            respond(&shared, reader, &path, &query, &conditions, head_only, &mut sender)
+            respond(
+                &shared,
+                reader,
+                &path,
+                &query,
+                &conditions,
+                head_only,
+                &mut sender,
+            )
         });
         if let (Err(error), Some(sender)) = (result, sender.take()) {
             // Nobody is left to be told if the client has gone.
             let _ = sender.send(failure(&error));
         }
     });
-    Ok(head.await.unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "no answer\n")))
+    Ok(head
+        .await
+        .unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "no answer\n")))
 }
 
 type HeadSender = Option<tokio::sync::oneshot::Sender<Answer>>;
@@ -200,10 +224,17 @@ fn respond(
     sender: &mut HeadSender,
 ) -> Result<(), ArchiveError> {
     let Some(name) = request::name_of(path) else {
-        send(sender, text(StatusCode::BAD_REQUEST, "this path names nothing\n"));
+        send(
+            sender,
+            text(StatusCode::BAD_REQUEST, "this path names nothing\n"),
+        );
         return Ok(());
     };
-    let entry = if name.is_empty() { None } else { reader.entry(&name)? };
+    let entry = if name.is_empty() {
+        None
+    } else {
+        reader.entry(&name)?
+    };
     match entry {
         Some(entry) if entry.kind == Kind::File => {
             respond_file(shared, reader, &entry, conditions, head_only, sender)
@@ -243,14 +274,19 @@ fn respond_file(
     }
     let validators = Validators {
         tag: tag(&shared.archive, entry, small.as_deref()),
-        modified: u64::try_from(entry.mtime).ok().map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds)),
+        modified: u64::try_from(entry.mtime)
+            .ok()
+            .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds)),
     };
     let mut builder = Response::builder()
         .header(header::ETAG, &validators.tag)
         .header(header::ACCEPT_RANGES, "bytes")
         .header("X-Content-Type-Options", "nosniff");
     // HTTP's dates end with the year 9999.
-    if let Some(modified) = validators.modified.filter(|_| entry.mtime < 253_402_300_800) {
+    if let Some(modified) = validators
+        .modified
+        .filter(|_| entry.mtime < 253_402_300_800)
+    {
         builder = builder.header(header::LAST_MODIFIED, httpdate::fmt_http_date(modified));
     }
     let (status, range) = match conditions.judge(&validators, entry.size, head_only) {
@@ -260,7 +296,13 @@ fn respond_file(
             let builder = builder.header(header::CONTENT_RANGE, format!("bytes */{}", entry.size));
             return finish(sender, builder, StatusCode::RANGE_NOT_SATISFIABLE);
         }
-        Verdict::Whole => (StatusCode::OK, Range { begin: 0, end: entry.size }),
+        Verdict::Whole => (
+            StatusCode::OK,
+            Range {
+                begin: 0,
+                end: entry.size,
+            },
+        ),
         Verdict::Part(range) => {
             let stated = format!("bytes {}-{}/{}", range.begin, range.end - 1, entry.size);
             builder = builder.header(header::CONTENT_RANGE, stated);
@@ -315,10 +357,19 @@ fn tag(archive: &Archive, entry: &Entry, content: Option<&[u8]>) -> String {
         None => {
             let mut hasher = blake3::Hasher::new();
             let metadata = archive.path().metadata().ok();
-            let changed = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
-            let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+            let changed = metadata
+                .as_ref()
+                .and_then(|metadata| metadata.modified().ok());
+            let changed = changed
+                .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+                .unwrap_or_default();
             hasher.update(&changed.as_nanos().to_le_bytes());
-            for number in [archive.bytes(), entry.row.cast_unsigned(), entry.size, entry.mtime.cast_unsigned()] {
+            for number in [
+                archive.bytes(),
+                entry.row.cast_unsigned(),
+                entry.size,
+                entry.mtime.cast_unsigned(),
+            ] {
                 hasher.update(&number.to_le_bytes());
             }
             hasher.finalize()
@@ -339,8 +390,12 @@ fn send_built(
     sender: &mut HeadSender,
     answer: Result<Answer, hyper::http::Error>,
 ) -> Result<(), ArchiveError> {
-    let answer = answer
-        .unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be said in HTTP\n"));
+    let answer = answer.unwrap_or_else(|_| {
+        text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "this cannot be said in HTTP\n",
+        )
+    });
     send(sender, answer);
     Ok(())
 }
@@ -357,27 +412,50 @@ fn failure(error: &ArchiveError) -> Answer {
 }
 
 fn text(status: StatusCode, message: &str) -> Answer {
-    whole(status, "text/plain; charset=utf-8", message.to_owned(), false)
+    whole(
+        status,
+        "text/plain; charset=utf-8",
+        message.to_owned(),
+        false,
+    )
 }
 
 fn moved(place: &str) -> Answer {
-    let mut answer = text(StatusCode::MOVED_PERMANENTLY, "a directory's address ends with a slash\n");
+    let mut answer = text(
+        StatusCode::MOVED_PERMANENTLY,
+        "a directory's address ends with a slash\n",
+    );
     if let Ok(place) = HeaderValue::from_str(place) {
         answer.headers_mut().insert(header::LOCATION, place);
     }
     answer
 }
 
-fn whole(status: StatusCode, content_type: &'static str, content: String, head_only: bool) -> Answer {
+fn whole(
+    status: StatusCode,
+    content_type: &'static str,
+    content: String,
+    head_only: bool,
+) -> Answer {
     let length = content.len();
-    let body = if head_only { Pieces::none() } else { Pieces::whole(Bytes::from(content)) };
+    let body = if head_only {
+        Pieces::none()
+    } else {
+        Pieces::whole(Bytes::from(content))
+    };
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    answer.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    answer
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+        .headers_mut()
+        .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     // A page of names runs nothing, whatever the names are.
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'");
-    answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    answer
+        .headers_mut()
+        .insert(header::CONTENT_SECURITY_POLICY, policy);
     answer
 }
 
@@ -390,15 +468,27 @@ struct Pieces {
 
 impl Pieces {
     fn none() -> Self {
-        Self { whole: None, stream: None, left_bytes: 0 }
+        Self {
+            whole: None,
+            stream: None,
+            left_bytes: 0,
+        }
     }
 
     fn whole(bytes: Bytes) -> Self {
-        Self { left_bytes: bytes.len() as u64, whole: Some(bytes), stream: None }
+        Self {
+            left_bytes: bytes.len() as u64,
+            whole: Some(bytes),
+            stream: None,
+        }
     }
 
     fn stream(receiver: mpsc::Receiver<Result<Bytes, ArchiveError>>, length: u64) -> Self {
-        Self { whole: None, stream: Some(receiver), left_bytes: length }
+        Self {
+            whole: None,
+            stream: Some(receiver),
+            left_bytes: length,
+        }
     }
 }
 

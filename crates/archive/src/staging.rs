@@ -16,7 +16,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, openat, renameat_with};
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, openat, renameat_with,
+};
 use rustix::io::Errno;
 
 use crate::archive::unfinished_companion;
@@ -69,14 +71,19 @@ impl Staged {
 
     /// Device and inode: packing must not pack it.
     pub(crate) fn identity(&self) -> Result<(u64, u64), ArchiveError> {
-        let metadata = self.file.metadata().map_err(ArchiveError::io("look at", &self.temporary))?;
+        let metadata = self
+            .file
+            .metadata()
+            .map_err(ArchiveError::io("look at", &self.temporary))?;
         Ok((metadata.dev(), metadata.ino()))
     }
 
     /// Waits until its bytes are on the device; says how long that took.
     pub(crate) fn sync(&self) -> Result<Duration, ArchiveError> {
         let begin = Instant::now();
-        self.file.sync_all().map_err(ArchiveError::io("sync", &self.temporary))?;
+        self.file
+            .sync_all()
+            .map_err(ArchiveError::io("sync", &self.temporary))?;
         Ok(begin.elapsed())
     }
 
@@ -94,7 +101,9 @@ impl Staged {
             rename_to_free_name(&self.temporary, &self.target)
         }
         .map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => ArchiveError::Exists { path: self.target.clone() },
+            io::ErrorKind::AlreadyExists => ArchiveError::Exists {
+                path: self.target.clone(),
+            },
             _ => ArchiveError::io("put in place", &self.target)(error),
         })?;
         self.published = true;
@@ -127,7 +136,10 @@ impl Drop for Staged {
 /// new one's, and write its pages into it.
 fn check_target(target: &Path, replace: bool) -> Result<(), ArchiveError> {
     if let Some(companion) = unfinished_companion(target) {
-        return Err(ArchiveError::Unfinished { path: target.to_owned(), companion });
+        return Err(ArchiveError::Unfinished {
+            path: target.to_owned(),
+            companion,
+        });
     }
     match target.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -137,7 +149,9 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ArchiveError> {
             what: format!("archive {}", target.display()),
             reason: "what is there is not a file, and is not replaced".to_owned(),
         }),
-        Ok(_) => Err(ArchiveError::Exists { path: target.to_owned() }),
+        Ok(_) => Err(ArchiveError::Exists {
+            path: target.to_owned(),
+        }),
     }
 }
 
@@ -154,7 +168,9 @@ fn create_locked(parent: &Path, name: &OsStr) -> Result<(PathBuf, File), Archive
         flock(&file, FlockOperation::LockExclusive)
             .map_err(|error| ArchiveError::io("lock", &path)(error.into()))?;
         // Between these two calls another run may have taken it for a stray, and removed it.
-        let metadata = file.metadata().map_err(ArchiveError::io("look at", &path))?;
+        let metadata = file
+            .metadata()
+            .map_err(ArchiveError::io("look at", &path))?;
         if metadata.nlink() == 1 {
             return Ok((path, file));
         }
@@ -186,7 +202,11 @@ fn is_stray(path: &Path, inode: u64) -> bool {
     let Ok(metadata) = file.metadata() else {
         return false;
     };
-    let is_its_own = if inode == 0 { metadata.len() == 0 } else { metadata.ino() == inode };
+    let is_its_own = if inode == 0 {
+        metadata.len() == 0
+    } else {
+        metadata.ino() == inode
+    };
     let is_ours = metadata.is_file()
         && metadata.nlink() == 1
         && metadata.uid() == rustix::process::geteuid().as_raw()
@@ -248,7 +268,15 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).expect("readable");
-        entries.map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned()).collect()
+        entries
+            .map(|entry| {
+                entry
+                    .expect("entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
     }
 
     #[test]
@@ -260,7 +288,10 @@ mod tests {
         assert!(!target.exists());
         staged.publish(false).expect("published");
         assert_eq!(names(folder.path()), ["a.sqlar"]);
-        assert!(matches!(Staged::create(&target, false), Err(ArchiveError::Exists { .. })));
+        assert!(matches!(
+            Staged::create(&target, false),
+            Err(ArchiveError::Exists { .. })
+        ));
         drop(Staged::create(&target, true).expect("created"));
         assert_eq!(std::fs::read(&target).expect("read"), b"content");
         assert_eq!(names(folder.path()), ["a.sqlar"]);
@@ -297,12 +328,18 @@ mod tests {
         foreign.push(live.path().file_name().expect("name").to_owned());
         foreign.push(other.path().file_name().expect("name").to_owned());
         let mut left = names(folder.path());
-        let mut expected: Vec<_> = foreign.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        let mut expected: Vec<_> = foreign
+            .iter()
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
         left.sort();
         expected.sort();
         assert_eq!(left, expected);
         live.publish(false).expect("published");
-        assert!(matches!(other.publish(false), Err(ArchiveError::Exists { .. })), "the first has it");
+        assert!(
+            matches!(other.publish(false), Err(ArchiveError::Exists { .. })),
+            "the first has it"
+        );
     }
 
     #[test]

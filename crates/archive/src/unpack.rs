@@ -145,7 +145,11 @@ fn check_space(target: &Path, needed_bytes: u64) -> Result<(), ArchiveError> {
     };
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     if needed_bytes > free_bytes {
-        return Err(ArchiveError::TooLittleSpace { path: existing, needed_bytes, free_bytes });
+        return Err(ArchiveError::TooLittleSpace {
+            path: existing,
+            needed_bytes,
+            free_bytes,
+        });
     }
     Ok(())
 }

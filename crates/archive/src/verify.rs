@@ -36,7 +36,11 @@ pub struct VerifySettings<'a> {
 
 impl Default for VerifySettings<'_> {
     fn default() -> Self {
-        Self { against: None, selection: Selection::default(), threads: default_threads() }
+        Self {
+            against: None,
+            selection: Selection::default(),
+            threads: default_threads(),
+        }
     }
 }
 
@@ -112,7 +116,10 @@ pub(crate) fn read_back(
     if entries.len() != expected.len() {
         return Err(differs("the archive", "it has another number of entries"));
     }
-    watch.begin(entries.len() as u64, entries.iter().map(|entry| entry.size).sum());
+    watch.begin(
+        entries.len() as u64,
+        entries.iter().map(|entry| entry.size).sum(),
+    );
     let hashes = hash_all(archive, &entries, threads, watch)?;
     for ((entry, hash), expected) in entries.iter().zip(hashes).zip(expected) {
         let hash = hash.map_err(|fault| differs(&entry.name, &fault))?;
@@ -207,7 +214,10 @@ where
             });
         }
     });
-    match first_error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match first_error
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+    {
         Some(error) => Err(error),
         None => Ok(()),
     }
@@ -222,7 +232,10 @@ fn check_names(entries: &[Entry], faults: &mut Vec<String>) {
             faults.push(format!("entry `{shown}`: {reason}"));
         }
         if entry.kind == Kind::Other {
-            faults.push(format!("entry `{shown}`: its mode {:o} is no file's", entry.mode));
+            faults.push(format!(
+                "entry `{shown}`: its mode {:o} is no file's",
+                entry.mode
+            ));
         }
         if !seen.insert(&*entry.name) {
             faults.push(format!("entry `{shown}`: its name is there twice"));
@@ -246,8 +259,10 @@ fn compare(
     };
     let (there, unreadable) = list_names(path, &pack_settings, watch)?;
     faults.extend(unreadable);
-    let mut by_name: HashMap<String, (Kind, u32)> =
-        there.into_iter().map(|(name, kind, mode)| (name, (kind, mode))).collect();
+    let mut by_name: HashMap<String, (Kind, u32)> = there
+        .into_iter()
+        .map(|(name, kind, mode)| (name, (kind, mode)))
+        .collect();
     let mut found = Vec::new();
     for (entry, hash) in entries.iter().zip(hashes) {
         // Archives of other programs may say `./a` for `a`; the directory itself may be an entry.
@@ -259,12 +274,18 @@ fn compare(
         match by_name.remove(&name) {
             None => faults.push(format!("entry `{shown}`: not in {}", path.display())),
             Some((kind, _)) if kind != entry.kind => {
-                faults.push(format!("entry `{shown}`: of another kind in {}", path.display()));
+                faults.push(format!(
+                    "entry `{shown}`: of another kind in {}",
+                    path.display()
+                ));
             }
             Some((_, mode)) => {
                 let differs = (mode ^ entry.mode) & PERMISSION_BITS != 0;
                 if differs && entry.kind != Kind::Symlink {
-                    faults.push(format!("entry `{shown}`: other permissions in {}", path.display()));
+                    faults.push(format!(
+                        "entry `{shown}`: other permissions in {}",
+                        path.display()
+                    ));
                 }
                 if let Ok(Some(hash)) = hash {
                     found.push((name, entry, *hash));
@@ -274,7 +295,11 @@ fn compare(
     }
     let mut missing: Vec<_> = by_name.into_keys().collect();
     missing.sort_unstable();
-    faults.extend(missing.iter().map(|name| format!("`{}`: not in the archive", name.escape_debug())));
+    faults.extend(
+        missing
+            .iter()
+            .map(|name| format!("`{}`: not in the archive", name.escape_debug())),
+    );
     compare_content(path, &found, settings.threads, watch, faults)
 }
 
@@ -286,7 +311,10 @@ fn compare_content(
     faults: &mut Vec<String>,
 ) -> Result<(), ArchiveError> {
     let top = Directory::open(path).map_err(ArchiveError::io("open", path))?;
-    watch.begin(found.len() as u64, found.iter().map(|(_, entry, _)| entry.size).sum());
+    watch.begin(
+        found.len() as u64,
+        found.iter().map(|(_, entry, _)| entry.size).sum(),
+    );
     let differences = Mutex::new(Vec::new());
     in_chunks(found.len(), threads, watch, || {
         let mut directory = top.again().map_err(ArchiveError::io("open", path))?;
@@ -301,14 +329,19 @@ fn compare_content(
                 };
                 if let Some(fault) = fault {
                     let fault = format!("entry `{}`: {fault}", entry.name.escape_debug());
-                    differences.lock().unwrap_or_else(PoisonError::into_inner).push((index, fault));
+                    differences
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((index, fault));
                 }
                 watch.done(1, entry.size);
             }
             Ok(())
         })
     })?;
-    let mut differences = differences.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut differences = differences
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     differences.sort_unstable();
     faults.extend(differences.into_iter().map(|(_, fault)| fault));
     Ok(())

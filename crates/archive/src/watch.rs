@@ -25,13 +25,19 @@ impl Watch {
     /// Entries done and to be done; the latter is 0 as long as it is not known.
     #[must_use]
     pub fn entries(&self) -> (u64, u64) {
-        (self.entries.load(Ordering::Relaxed), self.total_entries.load(Ordering::Relaxed))
+        (
+            self.entries.load(Ordering::Relaxed),
+            self.total_entries.load(Ordering::Relaxed),
+        )
     }
 
     /// Bytes of content done and to be done.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
-        (self.bytes.load(Ordering::Relaxed), self.total_bytes.load(Ordering::Relaxed))
+        (
+            self.bytes.load(Ordering::Relaxed),
+            self.total_bytes.load(Ordering::Relaxed),
+        )
     }
 
     /// Asks the job to stop; it then fails with [`ArchiveError::Interrupted`] and leaves nothing half done
@@ -53,6 +59,10 @@ impl Watch {
     }
 
     pub(crate) fn check(&self) -> Result<(), ArchiveError> {
-        if self.stop.load(Ordering::Relaxed) { Err(ArchiveError::Interrupted) } else { Ok(()) }
+        if self.stop.load(Ordering::Relaxed) {
+            Err(ArchiveError::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 }

@@ -46,7 +46,10 @@ pub struct WriteSettings {
 
 impl Default for WriteSettings {
     fn default() -> Self {
-        Self { page_bytes: 4096, replace: false }
+        Self {
+            page_bytes: 4096,
+            replace: false,
+        }
     }
 }
 
@@ -73,7 +76,8 @@ impl ArchiveWriter {
     /// # Errors
     /// Something is there and is not to be replaced, the settings cannot be, or the system refuses.
     pub fn create(path: &Path, settings: WriteSettings) -> Result<Self, ArchiveError> {
-        if !settings.page_bytes.is_power_of_two() || !(512..=65_536).contains(&settings.page_bytes) {
+        if !settings.page_bytes.is_power_of_two() || !(512..=65_536).contains(&settings.page_bytes)
+        {
             return Err(ArchiveError::BadSetting {
                 what: format!("page size {}", settings.page_bytes),
                 reason: "it has to be a power of two from 512 to 65536".to_owned(),
@@ -82,7 +86,9 @@ impl ArchiveWriter {
         let staged = Staged::create(path, settings.replace)?;
         let failed = || ArchiveError::database(staged.path());
         let connection = connect(staged.path(), settings.page_bytes).map_err(failed())?;
-        let most = connection.limit(Limit::SQLITE_LIMIT_LENGTH).map_err(failed())?;
+        let most = connection
+            .limit(Limit::SQLITE_LIMIT_LENGTH)
+            .map_err(failed())?;
         Ok(Self {
             connection,
             settings,
@@ -105,9 +111,12 @@ impl ArchiveWriter {
         compression: Compression,
     ) -> Result<(), ArchiveError> {
         match compression.compress(content) {
-            Some(stream) => {
-                self.add_stored(name, mode, mtime, Stored::Deflated(&stream, content.len() as u64))
-            }
+            Some(stream) => self.add_stored(
+                name,
+                mode,
+                mtime,
+                Stored::Deflated(&stream, content.len() as u64),
+            ),
             None => self.add_stored(name, mode, mtime, Stored::Raw(content)),
         }
     }
@@ -145,7 +154,10 @@ impl ArchiveWriter {
     /// # Errors
     /// As [`Self::add_file`].
     pub fn add_link(&mut self, name: &str, mtime: i64, target: &[u8]) -> Result<(), ArchiveError> {
-        self.insert(name, SYMLINK | PERMISSION_BITS, mtime, -1, Some(target))
+        // `sqlite3 -Ac` writes -1 here, and SQLite 3.40 then cannot unpack its own archive; every version
+        // takes data that is as long as `sz` as it is.
+        let size = target.len().cast_signed() as i64;
+        self.insert(name, SYMLINK | PERMISSION_BITS, mtime, size, Some(target))
     }
 
     /// Adds a file of a known size piece by piece, as it is.
@@ -179,21 +191,27 @@ impl ArchiveWriter {
         let mode = REGULAR | mode & PERMISSION_BITS;
         self.connection
             .prepare_cached(INSERT)
-            .and_then(|mut insert| insert.execute(params![name, mode, mtime, size.cast_signed(), zeros]))
+            .and_then(|mut insert| {
+                insert.execute(params![name, mode, mtime, size.cast_signed(), zeros])
+            })
             .map_err(self.failed(name))?;
         let row = self.connection.last_insert_rowid();
         let copied = self.fill(row, stored_bytes, source);
         if copied.is_err() {
             // Without a journal nothing rolls back. If this fails too, so will the commit.
-            let _ = self.connection.execute("DELETE FROM sqlar WHERE rowid = ?1", [row]);
+            let _ = self
+                .connection
+                .execute("DELETE FROM sqlar WHERE rowid = ?1", [row]);
         }
         copied
     }
 
     fn fill(&self, row: i64, stored_bytes: u64, source: &mut dyn Read) -> Result<(), ArchiveError> {
         let failed = || ArchiveError::database(self.staged.path());
-        let mut blob =
-            self.connection.blob_open(MAIN_DB, "sqlar", "data", row, false).map_err(failed())?;
+        let mut blob = self
+            .connection
+            .blob_open(MAIN_DB, "sqlar", "data", row, false)
+            .map_err(failed())?;
         let mut piece = vec![0; PIECE_BYTES.min(stored_bytes as usize)];
         let mut offset = 0;
         while offset < stored_bytes as usize {
@@ -210,7 +228,8 @@ impl ArchiveWriter {
     /// Bytes that the content of a file may have.
     #[must_use]
     pub fn most_content_bytes(&self, name: &str) -> u64 {
-        self.most_row_bytes.saturating_sub(name.len() as u64 + ROW_BYTES)
+        self.most_row_bytes
+            .saturating_sub(name.len() as u64 + ROW_BYTES)
     }
 
     /// Commits, syncs, and gives the archive its name.
@@ -229,11 +248,20 @@ impl ArchiveWriter {
         let failed = || ArchiveError::database(self.staged.path());
         self.connection.flush_prepared_statement_cache();
         self.connection.execute_batch("COMMIT").map_err(failed())?;
-        self.connection.close().map_err(|(_, source)| failed()(source))?;
+        self.connection
+            .close()
+            .map_err(|(_, source)| failed()(source))?;
         let sync = self.staged.sync()?;
         let metadata = self.staged.path().metadata();
-        let bytes = metadata.map_err(ArchiveError::io("look at", self.staged.path()))?.len();
-        Ok(Sealed { staged: self.staged, replace: self.settings.replace, bytes, sync })
+        let bytes = metadata
+            .map_err(ArchiveError::io("look at", self.staged.path()))?
+            .len();
+        Ok(Sealed {
+            staged: self.staged,
+            replace: self.settings.replace,
+            bytes,
+            sync,
+        })
     }
 
     /// Device and inode of the temporary file.
@@ -250,7 +278,10 @@ impl ArchiveWriter {
         data: Option<&[u8]>,
     ) -> Result<(), ArchiveError> {
         check_name(name)?;
-        let mut insert = self.connection.prepare_cached(INSERT).map_err(self.failed(name))?;
+        let mut insert = self
+            .connection
+            .prepare_cached(INSERT)
+            .map_err(self.failed(name))?;
         match data {
             Some(data) => insert.execute(params![name, mode, mtime, sz, data]),
             None => insert.execute(params![name, mode, mtime, sz, Null]),
@@ -264,7 +295,11 @@ impl ArchiveWriter {
         if bytes <= limit_bytes {
             return Ok(());
         }
-        Err(ArchiveError::TooLarge { path: name.into(), bytes, limit_bytes })
+        Err(ArchiveError::TooLarge {
+            path: name.into(),
+            bytes,
+            limit_bytes,
+        })
     }
 
     fn failed(&self, name: &str) -> impl FnOnce(rusqlite::Error) -> ArchiveError {
@@ -303,7 +338,10 @@ impl Sealed {
     /// Something has taken the name, or the system refuses.
     pub fn publish(self) -> Result<Finished, ArchiveError> {
         let directory_sync = self.staged.publish(self.replace)?;
-        Ok(Finished { bytes: self.bytes, sync: self.sync + directory_sync })
+        Ok(Finished {
+            bytes: self.bytes,
+            sync: self.sync + directory_sync,
+        })
     }
 }
 

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
 use sqlitmus_archive::{
-    Archive, ArchiveError, Compression, Links, UnpackSettings, VerifySettings, Watch, unpack, verify,
+    Archive, ArchiveError, Compression, Links, UnpackSettings, VerifySettings, Watch, unpack,
+    verify,
 };
 
-const SCHEMA: &str = "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)";
+const SCHEMA: &str =
+    "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)";
 
 type Row<'a> = (&'a str, u32, i64, Option<&'a [u8]>);
 
@@ -21,7 +23,10 @@ fn database(path: &Path, schema: &str, rows: &[Row<'_>]) {
     connection.execute_batch(schema).expect("schema");
     for (name, mode, size, data) in rows {
         connection
-            .execute("INSERT INTO sqlar VALUES(?1, ?2, 0, ?3, ?4)", params![name, mode, size, data])
+            .execute(
+                "INSERT INTO sqlar VALUES(?1, ?2, 0, ?3, ?4)",
+                params![name, mode, size, data],
+            )
             .expect("inserted");
     }
 }
@@ -42,7 +47,12 @@ impl Try {
         fs::write(outside.join("precious"), "precious").expect("file");
         let path = folder.path().join("a.sqlar");
         database(&path, SCHEMA, rows);
-        Self { _folder: folder, outside, target, path }
+        Self {
+            _folder: folder,
+            outside,
+            target,
+            path,
+        }
     }
 
     fn unpack(&self, settings: &UnpackSettings) -> Result<(), ArchiveError> {
@@ -96,9 +106,15 @@ fn names_and_links_that_lead_out_refuse_the_whole() {
         let attempt = Try::new(rows);
         for force in [false, true] {
             let error = attempt
-                .unpack(&UnpackSettings { force, ..UnpackSettings::default() })
+                .unpack(&UnpackSettings {
+                    force,
+                    ..UnpackSettings::default()
+                })
                 .expect_err("refused");
-            assert!(matches!(error, ArchiveError::Unsafe { .. }), "{rows:?}: {error}");
+            assert!(
+                matches!(error, ArchiveError::Unsafe { .. }),
+                "{rows:?}: {error}"
+            );
         }
         attempt.is_untouched();
     }
@@ -108,21 +124,42 @@ fn names_and_links_that_lead_out_refuse_the_whole() {
 fn links_elsewhere_are_made_if_asked_for_and_never_followed() {
     let attempt = Try::new(&[link("out", "../precious"), file("in")]);
     attempt
-        .unpack(&UnpackSettings { links: Links::Skip, ..UnpackSettings::default() })
+        .unpack(&UnpackSettings {
+            links: Links::Skip,
+            ..UnpackSettings::default()
+        })
         .expect("unpacked");
     assert!(!attempt.target.join("out").exists());
-    let all = UnpackSettings { links: Links::All, force: true, ..UnpackSettings::default() };
+    let all = UnpackSettings {
+        links: Links::All,
+        force: true,
+        ..UnpackSettings::default()
+    };
     attempt.unpack(&all).expect("unpacked");
-    assert_eq!(fs::read_link(attempt.target.join("out")).expect("a link"), Path::new("../precious"));
+    assert_eq!(
+        fs::read_link(attempt.target.join("out")).expect("a link"),
+        Path::new("../precious")
+    );
     // Now the link is there, and an archive has a file of its name: it is replaced, not written through.
     let second = attempt.outside.join("second.sqlar");
     database(&second, SCHEMA, &[file("out")]);
     let archive = Archive::open(&second).expect("opened");
-    let refused = unpack(&archive, &attempt.target, &UnpackSettings::default(), &Watch::new());
+    let refused = unpack(
+        &archive,
+        &attempt.target,
+        &UnpackSettings::default(),
+        &Watch::new(),
+    );
     assert!(matches!(refused, Err(ArchiveError::WouldOverwrite { .. })));
-    let forced = UnpackSettings { force: true, ..UnpackSettings::default() };
+    let forced = UnpackSettings {
+        force: true,
+        ..UnpackSettings::default()
+    };
     unpack(&archive, &attempt.target, &forced, &Watch::new()).expect("unpacked");
-    assert_eq!(fs::read(attempt.outside.join("precious")).expect("file"), b"precious");
+    assert_eq!(
+        fs::read(attempt.outside.join("precious")).expect("file"),
+        b"precious"
+    );
     assert_eq!(fs::read(attempt.target.join("out")).expect("file"), b"bad");
 }
 
@@ -132,27 +169,57 @@ fn planted_links_are_not_followed() {
     symlink("..", attempt.target.join("d")).expect("link");
     for force in [false, true] {
         let error = attempt
-            .unpack(&UnpackSettings { force, ..UnpackSettings::default() })
+            .unpack(&UnpackSettings {
+                force,
+                ..UnpackSettings::default()
+            })
             .expect_err("refused");
         assert!(error.to_string().contains("d/precious"), "{error}");
     }
-    assert_eq!(fs::read(attempt.outside.join("precious")).expect("file"), b"precious");
+    assert_eq!(
+        fs::read(attempt.outside.join("precious")).expect("file"),
+        b"precious"
+    );
     fs::remove_file(attempt.target.join("d")).expect("removed");
     symlink("..", attempt.target.join("e")).expect("link");
-    assert!(attempt.unpack(&UnpackSettings { force: true, ..UnpackSettings::default() }).is_err());
-    assert!(!attempt.target.join("d").exists(), "refused before anything is written");
+    assert!(
+        attempt
+            .unpack(&UnpackSettings {
+                force: true,
+                ..UnpackSettings::default()
+            })
+            .is_err()
+    );
+    assert!(
+        !attempt.target.join("d").exists(),
+        "refused before anything is written"
+    );
 }
 
 #[test]
 fn existing_files_are_kept_unless_forced() {
     let attempt = Try::new(&[file("a"), file("b")]);
     fs::write(attempt.target.join("b"), "mine").expect("file");
-    let error = attempt.unpack(&UnpackSettings::default()).expect_err("refused");
-    assert!(error.to_string().contains("the first: b") && error.hint().contains("--force"), "{error}");
+    let error = attempt
+        .unpack(&UnpackSettings::default())
+        .expect_err("refused");
+    assert!(
+        error.to_string().contains("the first: b") && error.hint().contains("--force"),
+        "{error}"
+    );
     assert!(!attempt.target.join("a").exists());
-    attempt.unpack(&UnpackSettings { force: true, ..UnpackSettings::default() }).expect("unpacked");
+    attempt
+        .unpack(&UnpackSettings {
+            force: true,
+            ..UnpackSettings::default()
+        })
+        .expect("unpacked");
     assert_eq!(fs::read(attempt.target.join("b")).expect("file"), b"bad");
-    assert_eq!(fs::read_dir(&attempt.target).expect("readable").count(), 2, "no temporary file stays");
+    assert_eq!(
+        fs::read_dir(&attempt.target).expect("readable").count(),
+        2,
+        "no temporary file stays"
+    );
 }
 
 #[test]
@@ -177,14 +244,23 @@ fn sizes_that_lie_and_broken_streams_name_the_entry() {
     for (size, data, expected) in cases {
         let mode = if data.is_none() { 0o040_755 } else { FILE };
         let attempt = Try::new(&[("good", FILE, 1, Some(b"x")), ("liar", mode, *size, *data)]);
-        let error = attempt.unpack(&UnpackSettings::default()).expect_err("refused").to_string();
+        let error = attempt
+            .unpack(&UnpackSettings::default())
+            .expect_err("refused")
+            .to_string();
         let archive = Archive::open(&attempt.path).expect("opened");
         let report = verify(&archive, &VerifySettings::default(), &Watch::new()).expect("verified");
         let fault = report.faults.join("\n");
         let limit = error.contains("more than the 2147483647");
-        assert!(error.contains("liar") && (error.contains(expected) || limit), "{size}: {error}");
+        assert!(
+            error.contains("liar") && (error.contains(expected) || limit),
+            "{size}: {error}"
+        );
         assert!(fault.contains("liar"), "{size}: {fault}");
-        assert!(!attempt.target.join("liar").exists(), "nothing half written stays");
+        assert!(
+            !attempt.target.join("liar").exists(),
+            "nothing half written stays"
+        );
     }
 }
 
@@ -193,13 +269,27 @@ fn a_bomb_is_refused_before_it_goes_off() {
     let text = vec![0; 3_000_000];
     let stream = Compression::Level(9).compress(&text).expect("smaller");
     let attempt = Try::new(&[("bomb", FILE, 3_000_000, Some(&stream))]);
-    let settings = UnpackSettings { max_total_bytes: Some(1_000_000), ..UnpackSettings::default() };
+    let settings = UnpackSettings {
+        max_total_bytes: Some(1_000_000),
+        ..UnpackSettings::default()
+    };
     let error = attempt.unpack(&settings).expect_err("refused");
     assert!(matches!(error, ArchiveError::OverLimit { .. }), "{error}");
-    let settings = UnpackSettings { max_entry_bytes: 1_000_000, ..UnpackSettings::default() };
-    assert!(attempt.unpack(&settings).expect_err("refused").to_string().contains("bomb"));
+    let settings = UnpackSettings {
+        max_entry_bytes: 1_000_000,
+        ..UnpackSettings::default()
+    };
+    assert!(
+        attempt
+            .unpack(&settings)
+            .expect_err("refused")
+            .to_string()
+            .contains("bomb")
+    );
     attempt.is_untouched();
-    attempt.unpack(&UnpackSettings::default()).expect("unpacked");
+    attempt
+        .unpack(&UnpackSettings::default())
+        .expect("unpacked");
 }
 
 #[test]
@@ -215,22 +305,42 @@ fn what_is_no_archive_is_said_to_be_none() {
     assert!(error(&at("text")).contains("not an SQLite database"));
     let schemas = [
         ("CREATE TABLE other(name)", "no table `sqlar`"),
-        ("CREATE TABLE sqlar(name, mode, mtime, sz)", "no column `data`"),
-        ("CREATE VIEW sqlar AS SELECT 1 name, 2 mode, 3 mtime, 4 sz, 5 data", "is a view"),
-        ("CREATE TABLE sqlar(name PRIMARY KEY, mode, mtime, sz, data) WITHOUT ROWID", "WITHOUT ROWID"),
-        ("CREATE TABLE sqlar(name, mode, mtime, sz, data AS (mode))", "is computed"),
+        (
+            "CREATE TABLE sqlar(name, mode, mtime, sz)",
+            "no column `data`",
+        ),
+        (
+            "CREATE VIEW sqlar AS SELECT 1 name, 2 mode, 3 mtime, 4 sz, 5 data",
+            "is a view",
+        ),
+        (
+            "CREATE TABLE sqlar(name PRIMARY KEY, mode, mtime, sz, data) WITHOUT ROWID",
+            "WITHOUT ROWID",
+        ),
+        (
+            "CREATE TABLE sqlar(name, mode, mtime, sz, data AS (mode))",
+            "is computed",
+        ),
     ];
     for (number, (schema, expected)) in schemas.iter().enumerate() {
         let path = at(&number.to_string());
         database(&path, schema, &[]);
-        assert!(error(&path).contains(expected), "{schema}: {}", error(&path));
+        assert!(
+            error(&path).contains(expected),
+            "{schema}: {}",
+            error(&path)
+        );
     }
     let path = at("sound");
     database(&path, SCHEMA, &[("a", FILE, 50_000, Some(&[7; 50_000]))]);
     let bytes = fs::read(&path).expect("read");
     for length in [50, 100, 4096, bytes.len() / 2, bytes.len() - 1] {
         fs::write(&path, &bytes[..length]).expect("file");
-        assert!(error(&path).contains("truncated"), "{length}: {}", error(&path));
+        assert!(
+            error(&path).contains("truncated"),
+            "{length}: {}",
+            error(&path)
+        );
     }
     let mut damaged = bytes.clone();
     damaged[4096..8192].fill(0xff);
@@ -250,13 +360,22 @@ fn what_is_no_archive_is_said_to_be_none() {
 fn reading_changes_and_creates_nothing_even_with_a_write_ahead_log() {
     let attempt = Try::new(&[file("a")]);
     let connection = Connection::open(&attempt.path).expect("opened");
-    connection.pragma_update(None, "journal_mode", "wal").expect("set");
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .expect("set");
     drop(connection);
     let before = fs::read(&attempt.path).expect("read");
     let archive = Archive::open(&attempt.path).expect("opened");
     let reader = archive.reader().expect("reader");
-    assert_eq!(reader.lookup().expect("lookup").get("a").expect("read"), Some(&b"bad"[..]));
+    assert_eq!(
+        reader.lookup().expect("lookup").get("a").expect("read"),
+        Some(&b"bad"[..])
+    );
     let folder = attempt.path.parent().expect("a parent");
-    assert_eq!(fs::read_dir(folder).expect("readable").count(), 2, "no -wal, no -shm");
+    assert_eq!(
+        fs::read_dir(folder).expect("readable").count(),
+        2,
+        "no -wal, no -shm"
+    );
     assert_eq!(fs::read(&attempt.path).expect("read"), before);
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use sqlitmus_archive::{
-    Archive, ArchiveError, Compression, PackSettings, Selection, UnpackSettings, VerifySettings, Watch, pack,
-    unpack, verify,
+    Archive, ArchiveError, Compression, PackSettings, Selection, UnpackSettings, VerifySettings,
+    Watch, pack, unpack, verify,
 };
 
 fn round_trip(from: &Path, settings: &PackSettings) -> Result<(), String> {
@@ -20,13 +20,20 @@ fn round_trip(from: &Path, settings: &PackSettings) -> Result<(), String> {
     pack(&[from], &path, settings, &Watch::new()).map_err(text)?;
     let archive = Archive::open(&path).map_err(text)?;
     unpack(&archive, &to, &UnpackSettings::default(), &Watch::new()).map_err(text)?;
-    let against = VerifySettings { against: Some(from), ..VerifySettings::default() };
+    let against = VerifySettings {
+        against: Some(from),
+        ..VerifySettings::default()
+    };
     let report = verify(&archive, &against, &Watch::new()).map_err(text)?;
     if !report.faults.is_empty() {
         return Err(format!("{:?}", report.faults));
     }
     let (before, after) = (tree::read(from), tree::read(&to));
-    if before == after { Ok(()) } else { Err(format!("{before:?}\n{after:?}")) }
+    if before == after {
+        Ok(())
+    } else {
+        Err(format!("{before:?}\n{after:?}"))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -112,20 +119,30 @@ fn deep_paths_many_files_and_large_ones_come_out_again() {
     fs::create_dir_all(&deep).expect("directories");
     fs::write(deep.join("file"), "deep").expect("file");
     for number in 0..3000 {
-        tree::write(top, &format!("many/{}/{number}", number % 7), number.to_string().as_bytes());
+        tree::write(
+            top,
+            &format!("many/{}/{number}", number % 7),
+            number.to_string().as_bytes(),
+        );
     }
     let words = b"compressible ".repeat(1_000_000);
     tree::write(top, "large/words", &words);
     let mut state = 1_u64;
     let noise: Vec<u8> = (0..9_000_000)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 56) as u8
         })
         .collect();
     tree::write(top, "large/noise", &noise);
     for compression in [Compression::Never, Compression::Auto, Compression::Level(1)] {
-        let settings = PackSettings { compression, verify: true, ..PackSettings::default() };
+        let settings = PackSettings {
+            compression,
+            verify: true,
+            ..PackSettings::default()
+        };
         assert_eq!(round_trip(top, &settings), Ok(()), "{compression:?}");
     }
 }
@@ -139,8 +156,13 @@ fn what_is_left_out_and_what_collides() {
     }
     tree::write(&two, "keep/e.jpg", b"y");
     let path = folder.path().join("a.sqlar");
-    let selection = Selection::new(&["*.jpg".to_owned()], &["old/".to_owned()], &[]).expect("patterns");
-    let settings = PackSettings { selection, replace: true, ..PackSettings::default() };
+    let selection =
+        Selection::new(&["*.jpg".to_owned()], &["old/".to_owned()], &[]).expect("patterns");
+    let settings = PackSettings {
+        selection,
+        replace: true,
+        ..PackSettings::default()
+    };
     let report = pack(&[&one, &two], &path, &settings, &Watch::new()).expect("packed");
     assert_eq!((report.files, report.directories), (3, 1));
     let names: Vec<String> = Archive::open(&path)
@@ -153,8 +175,15 @@ fn what_is_left_out_and_what_collides() {
     assert_eq!(names, ["d.jpg", "keep", "keep/a.jpg", "keep/e.jpg"]);
     tree::write(&two, "d.jpg", b"z");
     let clash = pack(&[&one, &two], &path, &settings, &Watch::new()).expect_err("a clash");
-    assert!(clash.to_string().contains("`d.jpg` is there twice"), "{clash}");
-    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 3, "nothing is left over");
+    assert!(
+        clash.to_string().contains("`d.jpg` is there twice"),
+        "{clash}"
+    );
+    assert_eq!(
+        fs::read_dir(folder.path()).expect("readable").count(),
+        3,
+        "nothing is left over"
+    );
 }
 
 #[test]
@@ -171,17 +200,32 @@ fn what_cannot_be_packed_is_named_or_left_out_as_asked() {
     )
     .expect("a pipe");
     let path = folder.path().join("a.sqlar");
-    let refused = pack(&[&top], &path, &PackSettings::default(), &Watch::new()).expect_err("a pipe");
+    let refused =
+        pack(&[&top], &path, &PackSettings::default(), &Watch::new()).expect_err("a pipe");
     assert!(refused.to_string().contains("named pipe"), "{refused}");
     assert!(!path.exists());
     let odd = std::os::unix::ffi::OsStrExt::from_bytes(b"odd\xff");
     fs::write(top.join(<std::ffi::OsStr as AsRef<Path>>::as_ref(odd)), "x").expect("file");
     let huge = fs::File::create(top.join("huge")).expect("file");
     huge.set_len(1_100_000_000).expect("sparse");
-    let settings = PackSettings { skip_unreadable: true, ..PackSettings::default() };
+    let settings = PackSettings {
+        skip_unreadable: true,
+        ..PackSettings::default()
+    };
     let refused = pack(&[&top], &path, &settings, &Watch::new()).expect_err("too large");
-    assert!(refused.to_string().contains("huge") && refused.hint().contains("--skip-too-large"), "{refused}");
-    let settings = PackSettings { skip_too_large: true, ..settings };
+    assert!(
+        refused.to_string().contains("huge") && refused.hint().contains("--skip-too-large"),
+        "{refused}"
+    );
+    let settings = PackSettings {
+        skip_too_large: true,
+        ..settings
+    };
     let report = pack(&[&top], &path, &settings, &Watch::new()).expect("packed");
-    assert_eq!((report.files, report.skipped.len()), (1, 3), "{:?}", report.skipped);
+    assert_eq!(
+        (report.files, report.skipped.len()),
+        (1, 3),
+        "{:?}",
+        report.skipped
+    );
 }

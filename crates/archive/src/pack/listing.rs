@@ -1,5 +1,6 @@
 //! What there is to pack: directories are walked, nothing is read yet. Names are relative to the
-//! directory that was named, and sorted, so that SQLite's index of names is written from left to right.
+//! directory that was named, and sorted, so that SQLite's index of names is written from left to right;
+//! symbolic links come last.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -39,7 +40,11 @@ pub(super) fn list(
     own: &[(u64, u64)],
     watch: &Watch,
 ) -> Result<Listing, ArchiveError> {
-    let mut walk = Walk { settings, own, listing: Listing::default() };
+    let mut walk = Walk {
+        settings,
+        own,
+        listing: Listing::default(),
+    };
     for (root, path) in roots.iter().enumerate() {
         let mut directory = Directory::open(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotADirectory => ArchiveError::BadSetting {
@@ -61,13 +66,18 @@ pub(super) fn list(
         }
     }
     let mut listing = walk.listing;
-    listing.entries.sort_unstable_by(|one, other| {
-        one.name.cmp(&other.name).then(one.root.cmp(&other.root))
-    });
+    listing
+        .entries
+        .sort_unstable_by(|one, other| one.name.cmp(&other.name).then(one.root.cmp(&other.root)));
     if settings.selection.is_partial() {
         drop_empty_directories(&mut listing.entries, settings);
     }
     merge_directories(&mut listing.entries, roots)?;
+    // `sqlite3 -Ax` gives the time of a link to what it points at, and stops if that is not there yet. The
+    // sort is stable.
+    listing
+        .entries
+        .sort_by_key(|entry| entry.kind == Kind::Symlink);
     Ok(listing)
 }
 
@@ -88,7 +98,9 @@ impl Walk<'_> {
     ) -> Result<(), ArchiveError> {
         let path = root_path.join(name);
         let failed = |error: rustix::io::Errno| ArchiveError::io("list", &path)(error.into());
-        let opened = directory.at(name).map_err(ArchiveError::io("open", &path))?;
+        let opened = directory
+            .at(name)
+            .map_err(ArchiveError::io("open", &path))?;
         for entry in Dir::read_from(opened).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let child = entry.file_name().to_bytes();
@@ -136,7 +148,11 @@ impl Walk<'_> {
             kind,
             mode: metadata.st_mode,
             mtime: metadata.st_mtime,
-            size: if kind == Kind::File { u64::try_from(metadata.st_size).unwrap_or(0) } else { 0 },
+            size: if kind == Kind::File {
+                u64::try_from(metadata.st_size).unwrap_or(0)
+            } else {
+                0
+            },
             root,
         });
         Ok(())

@@ -55,7 +55,9 @@ impl Belt {
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,7 +82,10 @@ pub(super) fn run(
 ) -> Result<(), ArchiveError> {
     let batches = batches(entries);
     let threads = sources.settings.threads.clamp(1, batches.len().max(1));
-    let belt = Belt { state: Mutex::new(State::default()), changed: Condvar::new() };
+    let belt = Belt {
+        state: Mutex::new(State::default()),
+        changed: Condvar::new(),
+    };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             let (belt, batches) = (&belt, &batches);
@@ -115,7 +120,8 @@ fn read_batches(
     let mut source = SourceReader::new(sources);
     loop {
         let mut state = belt.lock();
-        while !state.abandoned && state.next < batches.len() && state.next >= state.written + ahead {
+        while !state.abandoned && state.next < batches.len() && state.next >= state.written + ahead
+        {
             state = belt.wait(state);
         }
         if state.abandoned || state.next >= batches.len() {
@@ -130,7 +136,11 @@ fn read_batches(
             .iter()
             .map(|entry| source.read(entry, &mut buffer, sources.settings.verify))
             .collect();
-        let batch = Batch { entries: range, contents, buffer };
+        let batch = Batch {
+            entries: range,
+            contents,
+            buffer,
+        };
         belt.lock().read.insert(number, batch);
         belt.changed.notify_all();
     }

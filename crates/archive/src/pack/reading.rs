@@ -63,7 +63,10 @@ pub(super) struct SourceReader<'a> {
 impl<'a> SourceReader<'a> {
     pub(super) fn new(sources: Sources<'a>) -> Self {
         let directories = sources.roots.iter().map(|_| None).collect();
-        Self { sources, directories }
+        Self {
+            sources,
+            directories,
+        }
     }
 
     /// Reads one entry; what goes into `buffer` is added at its end. With `hash`, the hash of the content;
@@ -93,7 +96,10 @@ impl<'a> SourceReader<'a> {
     ) -> Result<(Content, Option<blake3::Hash>), ArchiveError> {
         let path = self.path(entry);
         let mut file = self.open(entry)?;
-        let size = file.metadata().map_err(ArchiveError::io("look at", &path))?.len();
+        let size = file
+            .metadata()
+            .map_err(ArchiveError::io("look at", &path))?
+            .len();
         if size > LARGE_BYTES {
             return self.large(file, size, &path);
         }
@@ -124,7 +130,11 @@ impl<'a> SourceReader<'a> {
     ) -> Result<(Content, Option<blake3::Hash>), ArchiveError> {
         let limit_bytes = self.sources.most_content_bytes;
         if size > limit_bytes {
-            return Err(ArchiveError::TooLarge { path: path.to_owned(), bytes: size, limit_bytes });
+            return Err(ArchiveError::TooLarge {
+                path: path.to_owned(),
+                bytes: size,
+                limit_bytes,
+            });
         }
         if !self.is_worth_compressing(&file, size, path)? {
             return Ok((Content::Large(file, size), None));
@@ -151,14 +161,20 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    fn is_worth_compressing(&self, file: &File, size: u64, path: &Path) -> Result<bool, ArchiveError> {
+    fn is_worth_compressing(
+        &self,
+        file: &File,
+        size: u64,
+        path: &Path,
+    ) -> Result<bool, ArchiveError> {
         match self.sources.settings.compression {
             Compression::Never => Ok(false),
             Compression::Level(_) => Ok(true),
             Compression::Auto => {
                 let mut piece = vec![0; TRIAL_BYTES];
                 for offset in [0, size / 2] {
-                    file.read_exact_at(&mut piece, offset).map_err(shrank_or_failed(path))?;
+                    file.read_exact_at(&mut piece, offset)
+                        .map_err(shrank_or_failed(path))?;
                     if is_worth_trying(&piece) {
                         return Ok(true);
                     }
@@ -198,7 +214,10 @@ impl<'a> SourceReader<'a> {
 
 /// A file that is shorter than it was.
 pub(super) fn shrank(path: &Path) -> ArchiveError {
-    ArchiveError::SourceChanged { path: path.to_owned(), reason: "it became shorter".to_owned() }
+    ArchiveError::SourceChanged {
+        path: path.to_owned(),
+        reason: "it became shorter".to_owned(),
+    }
 }
 
 fn shrank_or_failed(path: &Path) -> impl FnOnce(std::io::Error) -> ArchiveError {
@@ -229,7 +248,10 @@ pub(super) struct Hashing<S> {
 
 impl<S: Read> Hashing<S> {
     pub(super) fn new(source: S, hash: bool) -> Self {
-        Self { source, hasher: hash.then(blake3::Hasher::new) }
+        Self {
+            source,
+            hasher: hash.then(blake3::Hasher::new),
+        }
     }
 
     pub(super) fn finish(self) -> Option<blake3::Hash> {

@@ -14,8 +14,12 @@ use crate::reader::Reader;
 const PAGE_NAMES: usize = 1000;
 
 /// What stays as it is in a path.
-const PATH: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/');
 
 /// What is answered for a name that is no file.
 pub(super) enum Page {
@@ -26,13 +30,20 @@ pub(super) enum Page {
 }
 
 /// The page of a directory; the empty name is the top.
-pub(super) fn page(reader: &Reader, name: &str, path: &str, query: &str) -> Result<Page, ArchiveError> {
+pub(super) fn page(
+    reader: &Reader,
+    name: &str,
+    path: &str,
+    query: &str,
+) -> Result<Page, ArchiveError> {
     let prefix = match name {
         "" => String::new(),
         name if name.ends_with('/') => name.to_owned(),
         name => format!("{name}/"),
     };
-    let after = query.strip_prefix("after=").map(|text| percent_decode_str(text).decode_utf8_lossy());
+    let after = query
+        .strip_prefix("after=")
+        .map(|text| percent_decode_str(text).decode_utf8_lossy());
     // A client's word: only what is in this directory counts.
     let after = after.filter(|after| after.starts_with(&prefix));
     let from = after.as_deref().unwrap_or(&prefix);
@@ -44,7 +55,10 @@ pub(super) fn page(reader: &Reader, name: &str, path: &str, query: &str) -> Resu
         }
     }
     if !path.ends_with('/') {
-        return Ok(Page::MovedTo(format!("/{}", utf8_percent_encode(&prefix, PATH))));
+        return Ok(Page::MovedTo(format!(
+            "/{}",
+            utf8_percent_encode(&prefix, PATH)
+        )));
     }
     render(reader, &prefix, &names, next.as_deref()).map(Page::Html)
 }
@@ -64,7 +78,9 @@ fn children(
     let mut names: Vec<String> = Vec::new();
     let mut at = from.to_owned();
     while let Some(name) = reader.name_after(&at, &last)? {
-        let Some(rest) = name.strip_prefix(prefix) else { break };
+        let Some(rest) = name.strip_prefix(prefix) else {
+            break;
+        };
         if names.len() == PAGE_NAMES {
             return Ok((names, Some(at)));
         }
@@ -115,11 +131,19 @@ fn render(
                 entry.size
             ),
             Some(entry) if entry.kind == Kind::Directory => {
-                writeln!(page, "<tr><td><a href=\"/{address}/\">{shown}/</a></td></tr>")
+                writeln!(
+                    page,
+                    "<tr><td><a href=\"/{address}/\">{shown}/</a></td></tr>"
+                )
             }
             Some(_) => writeln!(page, "<tr><td>{shown}</td><td>link</td></tr>"),
             // A directory that has a line by its own entry.
-            None if name.strip_suffix('/').is_some_and(|entry| all.contains(entry)) => Ok(()),
+            None if name
+                .strip_suffix('/')
+                .is_some_and(|entry| all.contains(entry)) =>
+            {
+                Ok(())
+            }
             None => writeln!(page, "<tr><td><a href=\"/{address}\">{shown}</a></td></tr>"),
         };
     }

@@ -62,8 +62,11 @@ pub(crate) enum Verdict {
 impl Conditions {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let all = |name: HeaderName| {
-            let values: Vec<&str> =
-                headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
+            let values: Vec<&str> = headers
+                .get_all(name)
+                .iter()
+                .filter_map(|value| value.to_str().ok())
+                .collect();
             (!values.is_empty()).then(|| values.join(","))
         };
         let date = |name| all(name).and_then(|text| httpdate::parse_http_date(&text).ok());
@@ -84,9 +87,17 @@ impl Conditions {
             (None, Some(since), Some(modified)) if modified > since => return Verdict::Failed,
             _ => {}
         }
-        match (&self.none_match_tags, self.modified_since, validators.modified) {
-            (Some(tags), _, _) if names_weakly(tags, &validators.tag) => return Verdict::NotModified,
-            (None, Some(since), Some(modified)) if modified <= since => return Verdict::NotModified,
+        match (
+            &self.none_match_tags,
+            self.modified_since,
+            validators.modified,
+        ) {
+            (Some(tags), _, _) if names_weakly(tags, &validators.tag) => {
+                return Verdict::NotModified;
+            }
+            (None, Some(since), Some(modified)) if modified <= since => {
+                return Verdict::NotModified;
+            }
             _ => {}
         }
         match &self.range {
@@ -100,15 +111,17 @@ impl Conditions {
             None => true,
             Some(tag) if tag.starts_with('"') => tag == validators.tag,
             // A date has to be the very same; a weak tag never holds.
-            Some(date) => {
-                httpdate::parse_http_date(date).ok().is_some_and(|date| validators.modified == Some(date))
-            }
+            Some(date) => httpdate::parse_http_date(date)
+                .ok()
+                .is_some_and(|date| validators.modified == Some(date)),
         }
     }
 }
 
 fn names_strongly(tags: &str, tag: &str) -> bool {
-    tags.split(',').map(str::trim).any(|each| each == "*" || each == tag)
+    tags.split(',')
+        .map(str::trim)
+        .any(|each| each == "*" || each == tag)
 }
 
 fn names_weakly(tags: &str, tag: &str) -> bool {
@@ -121,7 +134,8 @@ fn names_weakly(tags: &str, tag: &str) -> bool {
 /// as section 14.2 allows.
 fn judge_range(text: &str, size: u64) -> Verdict {
     let unit_and_range = text.split_once('=');
-    let Some((_, range)) = unit_and_range.filter(|(unit, _)| unit.trim().eq_ignore_ascii_case("bytes"))
+    let Some((_, range)) =
+        unit_and_range.filter(|(unit, _)| unit.trim().eq_ignore_ascii_case("bytes"))
     else {
         return Verdict::Whole;
     };
@@ -135,16 +149,29 @@ fn judge_range(text: &str, size: u64) -> Verdict {
     // A number that is too large for us is beyond every end.
     let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
     let range = match (first, last) {
-        ("", last) => Range { begin: size.saturating_sub(number(last)), end: size },
-        (first, "") => Range { begin: number(first), end: size },
+        ("", last) => Range {
+            begin: size.saturating_sub(number(last)),
+            end: size,
+        },
+        (first, "") => Range {
+            begin: number(first),
+            end: size,
+        },
         (first, last) => {
             if number(last) < number(first) {
                 return Verdict::Whole;
             }
-            Range { begin: number(first), end: number(last).saturating_add(1).min(size) }
+            Range {
+                begin: number(first),
+                end: number(last).saturating_add(1).min(size),
+            }
         }
     };
-    if range.begin >= range.end { Verdict::Unsatisfiable } else { Verdict::Part(range) }
+    if range.begin >= range.end {
+        Verdict::Unsatisfiable
+    } else {
+        Verdict::Part(range)
+    }
 }
 
 #[cfg(test)]
@@ -171,7 +198,18 @@ mod tests {
         assert_eq!(name_of("/a/b%20c"), Some("a/b c".to_owned()));
         assert_eq!(name_of("/"), Some(String::new()));
         assert_eq!(name_of("/%C3%A4"), Some("\u{e4}".to_owned()));
-        for bad in ["/../a", "/a/%2e%2e/b", "/a/..", "/a%2f..%2fb", "/%00", "/%ff", "a", "", "/./a", "*"] {
+        for bad in [
+            "/../a",
+            "/a/%2e%2e/b",
+            "/a/..",
+            "/a%2f..%2fb",
+            "/%00",
+            "/%ff",
+            "a",
+            "",
+            "/./a",
+            "*",
+        ] {
             assert_eq!(name_of(bad), None, "{bad}");
         }
     }
@@ -188,7 +226,15 @@ mod tests {
         assert_eq!(range("bytes=-5000"), part(0, 1000));
         assert_eq!(range("bytes=1000-"), Verdict::Unsatisfiable);
         assert_eq!(range("bytes=-0"), Verdict::Unsatisfiable);
-        for whole in ["bytes=5-4", "bytes=a-b", "bytes=-", "bytes", "items=0-1", "bytes=0-1,3-4", "bytes=+1-2"] {
+        for whole in [
+            "bytes=5-4",
+            "bytes=a-b",
+            "bytes=-",
+            "bytes",
+            "items=0-1",
+            "bytes=0-1,3-4",
+            "bytes=+1-2",
+        ] {
             assert_eq!(range(whole), Verdict::Whole, "{whole}");
         }
     }
@@ -198,9 +244,15 @@ mod tests {
         let same = "Sun, 06 Nov 1994 08:49:37 GMT";
         let before = "Sun, 06 Nov 1994 08:49:36 GMT";
         assert_eq!(judge(&[("if-none-match", "\"abc\"")]), Verdict::NotModified);
-        assert_eq!(judge(&[("if-none-match", "\"x\", W/\"abc\"")]), Verdict::NotModified);
+        assert_eq!(
+            judge(&[("if-none-match", "\"x\", W/\"abc\"")]),
+            Verdict::NotModified
+        );
         assert_eq!(judge(&[("if-none-match", "*")]), Verdict::NotModified);
-        assert_eq!(judge(&[("if-none-match", "\"x\""), ("if-modified-since", same)]), Verdict::Whole);
+        assert_eq!(
+            judge(&[("if-none-match", "\"x\""), ("if-modified-since", same)]),
+            Verdict::Whole
+        );
         assert_eq!(judge(&[("if-modified-since", same)]), Verdict::NotModified);
         assert_eq!(judge(&[("if-modified-since", before)]), Verdict::Whole);
         assert_eq!(judge(&[("if-modified-since", "rubbish")]), Verdict::Whole);

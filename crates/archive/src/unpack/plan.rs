@@ -82,10 +82,14 @@ pub(super) fn plan(reader: &Reader, settings: &UnpackSettings) -> Result<Plan, A
         Ok(())
     })?;
     if let Some(missing) = found.iter().position(|found| !found) {
-        return Err(ArchiveError::NoEntry { name: settings.names[missing].clone() });
+        return Err(ArchiveError::NoEntry {
+            name: settings.names[missing].clone(),
+        });
     }
-    plan.directories.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-    plan.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    plan.directories
+        .sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    plan.files
+        .sort_unstable_by(|one, other| one.path.cmp(&other.path));
     plan.links = read_links(reader, links, settings, &mut faults)?;
     check_paths(&plan, &mut faults);
     faults.into_result().map(|()| plan)
@@ -99,7 +103,11 @@ fn check_file(entry: &Entry, settings: &UnpackSettings) -> Result<(), ArchiveErr
             limit_bytes: settings.max_entry_bytes,
         });
     }
-    if entry.size == entry.stored_bytes { Ok(()) } else { check_size(&entry.name, entry.size, entry.stored_bytes) }
+    if entry.size == entry.stored_bytes {
+        Ok(())
+    } else {
+        check_size(&entry.name, entry.size, entry.stored_bytes)
+    }
 }
 
 fn read_links(
@@ -124,7 +132,10 @@ fn read_links(
             faults.note(&planned.entry.name, "it is a link to nothing that could be");
         } else if settings.links == Links::Inside && !link_stays_inside(depth, &target) {
             let shown = String::from_utf8_lossy(&target);
-            faults.note(&planned.entry.name, &format!("it is a link that may lead out: {shown}"));
+            faults.note(
+                &planned.entry.name,
+                &format!("it is a link that may lead out: {shown}"),
+            );
         }
         read.push((planned, target));
     }
@@ -152,9 +163,15 @@ fn check_paths(plan: &Plan, faults: &mut Faults) {
         let mut above = parent;
         let mut is_sound = true;
         while !above.is_empty() {
-            if kinds.get(above).is_some_and(|kind| *kind != Kind::Directory) {
+            if kinds
+                .get(above)
+                .is_some_and(|kind| *kind != Kind::Directory)
+            {
                 is_sound = false;
-                faults.note(&planned.entry.name, "it lies below an entry that is no directory");
+                faults.note(
+                    &planned.entry.name,
+                    "it lies below an entry that is no directory",
+                );
                 break;
             }
             above = split(above).0;
@@ -192,7 +209,11 @@ pub(super) fn check_target(
     }
     match first {
         None => Ok(()),
-        Some(first) => Err(ArchiveError::WouldOverwrite { target: target.to_owned(), count, first }),
+        Some(first) => Err(ArchiveError::WouldOverwrite {
+            target: target.to_owned(),
+            count,
+            first,
+        }),
     }
 }
 
@@ -223,7 +244,11 @@ pub(super) fn ignores_case(directory: &Directory, target: &Path) -> Result<bool,
     let failed = |error: Errno| ArchiveError::io("write in", target)(error.into());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     openat(directory.top(), &*probe, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-    let found = statat(directory.top(), probe.to_uppercase(), AtFlags::SYMLINK_NOFOLLOW);
+    let found = statat(
+        directory.top(),
+        probe.to_uppercase(),
+        AtFlags::SYMLINK_NOFOLLOW,
+    );
     unlinkat(directory.top(), &*probe, AtFlags::empty()).map_err(failed)?;
     Ok(found.is_ok())
 }
@@ -253,13 +278,17 @@ struct Faults {
 impl Faults {
     fn note(&mut self, name: &str, reason: &str) {
         self.count += 1;
-        self.first.get_or_insert_with(|| format!("`{}`: {reason}", name.escape_debug()));
+        self.first
+            .get_or_insert_with(|| format!("`{}`: {reason}", name.escape_debug()));
     }
 
     fn into_result(self) -> Result<(), ArchiveError> {
         match self.first {
             None => Ok(()),
-            Some(first) => Err(ArchiveError::Unsafe { count: self.count, first }),
+            Some(first) => Err(ArchiveError::Unsafe {
+                count: self.count,
+                first,
+            }),
         }
     }
 }
@@ -272,7 +301,11 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     fn new(names: &'a [String]) -> Self {
         let names = names.iter().enumerate();
-        Self { names: names.map(|(index, name)| (name.trim_end_matches('/'), index)).collect() }
+        Self {
+            names: names
+                .map(|(index, name)| (name.trim_end_matches('/'), index))
+                .collect(),
+        }
     }
 
     /// Whether the name, or a directory that it is in, was asked for.
@@ -308,12 +341,18 @@ mod tests {
             stored_bytes: 0,
             row: 1,
         };
-        Planned { path: path.into(), entry }
+        Planned {
+            path: path.into(),
+            entry,
+        }
     }
 
     #[test]
     fn names_that_differ_in_case_only_are_refused_where_case_is_ignored() {
-        let mut plan = Plan { files: vec![planned("a/B"), planned("a/c")], ..Plan::default() };
+        let mut plan = Plan {
+            files: vec![planned("a/B"), planned("a/c")],
+            ..Plan::default()
+        };
         assert!(check_case(&plan).is_ok());
         plan.files.push(planned("A/b"));
         let error = check_case(&plan).expect_err("a collision").to_string();

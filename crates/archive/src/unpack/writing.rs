@@ -39,7 +39,12 @@ pub(super) fn write(
     watch: &Watch,
 ) -> Result<(), ArchiveError> {
     let again = || directory.again().map_err(ArchiveError::io("open", target));
-    let mut job = Job { directory: again()?, target, force: settings.force, mask: creation_mask() };
+    let mut job = Job {
+        directory: again()?,
+        target,
+        force: settings.force,
+        mask: creation_mask(),
+    };
     let made = job.make_directories(plan)?;
     watch.done(plan.directories.len() as u64, 0);
     write_files(archive, &plan.files, &job, settings.threads, watch)?;
@@ -66,7 +71,9 @@ fn write_files(
 ) -> Result<(), ArchiveError> {
     let threads = threads.clamp(1, files.len().div_ceil(CHUNK_FILES).max(1));
     let border = |part: usize| part * files.len() / threads;
-    let next: Vec<AtomicUsize> = (0..threads).map(|part| AtomicUsize::new(border(part))).collect();
+    let next: Vec<AtomicUsize> = (0..threads)
+        .map(|part| AtomicUsize::new(border(part)))
+        .collect();
     let failed = AtomicBool::new(false);
     let first_error = Mutex::new(None);
     let work = |own: usize| -> Result<(), ArchiveError> {
@@ -94,12 +101,18 @@ fn write_files(
             scope.spawn(move || {
                 if let Err(error) = work(own) {
                     failed.store(true, Ordering::Relaxed);
-                    first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    first_error
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .get_or_insert(error);
                 }
             });
         }
     });
-    match first_error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match first_error
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+    {
         Some(error) => Err(error),
         None => Ok(()),
     }
@@ -116,8 +129,16 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn again(&self) -> Result<Self, ArchiveError> {
-        let directory = self.directory.again().map_err(ArchiveError::io("open", self.target))?;
-        Ok(Self { directory, target: self.target, force: self.force, mask: self.mask })
+        let directory = self
+            .directory
+            .again()
+            .map_err(ArchiveError::io("open", self.target))?;
+        Ok(Self {
+            directory,
+            target: self.target,
+            force: self.force,
+            mask: self.mask,
+        })
     }
 
     /// Makes all directories, also those that have no entry; gives the entries whose directory is to get its
@@ -143,31 +164,54 @@ impl Job<'_> {
         for planned in plan.files.iter().chain(links) {
             let (parent, _) = split(&planned.path);
             if parent != before {
-                self.directory.make(parent).map_err(failed(target, "create", parent))?;
+                self.directory
+                    .make(parent)
+                    .map_err(failed(target, "create", parent))?;
                 before = parent;
             }
         }
         Ok(made)
     }
 
-    fn write_file(&mut self, planned: &Planned, lookup: &mut Lookup<'_>) -> Result<(), ArchiveError> {
-        let Self { directory, target, force, mask } = self;
+    fn write_file(
+        &mut self,
+        planned: &Planned,
+        lookup: &mut Lookup<'_>,
+    ) -> Result<(), ArchiveError> {
+        let Self {
+            directory,
+            target,
+            force,
+            mask,
+        } = self;
         let failed = |action| failed(target, action, &planned.path);
         let (parent, name) = split(&planned.path);
-        let parent = directory.at(parent).map_err(failed("open the directory of"))?;
+        let parent = directory
+            .at(parent)
+            .map_err(failed("open the directory of"))?;
         let permissions = planned.entry.mode & PERMISSION_BITS;
         let staged = force.then(staged_name);
         let written_name = staged.as_deref().unwrap_or(name);
         // A link or a file of that name, however it got there, is not opened.
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat(parent, written_name, flags, Mode::from_raw_mode(permissions))
-            .map_err(|error| match error {
-                Errno::EXIST => ArchiveError::Exists { path: target.join(&*planned.path) },
-                error => failed("create")(error.into()),
-            })?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat(
+            parent,
+            written_name,
+            flags,
+            Mode::from_raw_mode(permissions),
+        )
+        .map_err(|error| match error {
+            Errno::EXIST => ArchiveError::Exists {
+                path: target.join(&*planned.path),
+            },
+            error => failed("create")(error.into()),
+        })?;
         let mut file = File::from(opened);
         let mut write = || {
-            lookup.pour(&planned.entry, &mut |piece| file.write_all(piece).map_err(failed("write")))?;
+            lookup.pour(&planned.entry, &mut |piece| {
+                file.write_all(piece).map_err(failed("write"))
+            })?;
             if permissions & *mask != 0 {
                 fchmod(&file, Mode::from_raw_mode(permissions))
                     .map_err(|error| failed("set the permissions of")(error.into()))?;
@@ -189,14 +233,23 @@ impl Job<'_> {
     }
 
     fn make_link(&mut self, planned: &Planned, link_target: &[u8]) -> Result<(), ArchiveError> {
-        let Self { directory, target, force, .. } = self;
+        let Self {
+            directory,
+            target,
+            force,
+            ..
+        } = self;
         let failed = |action| failed(target, action, &planned.path);
         let (parent, name) = split(&planned.path);
-        let parent = directory.at(parent).map_err(failed("open the directory of"))?;
+        let parent = directory
+            .at(parent)
+            .map_err(failed("open the directory of"))?;
         let staged = force.then(staged_name);
         let written_name = staged.as_deref().unwrap_or(name);
         symlinkat(link_target, parent, written_name).map_err(|error| match error {
-            Errno::EXIST => ArchiveError::Exists { path: target.join(&*planned.path) },
+            Errno::EXIST => ArchiveError::Exists {
+                path: target.join(&*planned.path),
+            },
             error => failed("create")(error.into()),
         })?;
         let times = changed_at(planned.entry.mtime);
@@ -231,7 +284,10 @@ fn failed(
     let path = target.join(path);
     move |error| {
         if is_no_directory(&error) {
-            let first = format!("{}: a link or a file stands where a directory has to be", path.display());
+            let first = format!(
+                "{}: a link or a file stands where a directory has to be",
+                path.display()
+            );
             return ArchiveError::Unsafe { count: 1, first };
         }
         ArchiveError::io(action, &path)(error)
@@ -247,8 +303,14 @@ fn staged_name() -> String {
 
 fn changed_at(mtime: i64) -> Timestamps {
     Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec { tv_sec: mtime, tv_nsec: 0 },
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: Timespec {
+            tv_sec: mtime,
+            tv_nsec: 0,
+        },
     }
 }
 
@@ -257,5 +319,6 @@ fn changed_at(mtime: i64) -> Timestamps {
 fn creation_mask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(PERMISSION_BITS)
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(PERMISSION_BITS)
 }

@@ -23,7 +23,11 @@ fn read_below(directory: &Path, prefix: &str, tree: &mut Tree) {
         let path = entry.path();
         let metadata = path.symlink_metadata().expect("metadata");
         let content = if metadata.is_symlink() {
-            fs::read_link(&path).expect("link").as_os_str().as_bytes().to_vec()
+            fs::read_link(&path)
+                .expect("link")
+                .as_os_str()
+                .as_bytes()
+                .to_vec()
         } else if metadata.is_file() {
             fs::read(&path).expect("file")
         } else {

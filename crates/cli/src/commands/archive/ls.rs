@@ -104,7 +104,9 @@ fn mode(entry: &Entry) -> String {
 
 /// In UTC; as seconds, if no calendar has it.
 fn time(mtime: i64) -> String {
-    let since = u64::try_from(mtime).ok().filter(|seconds| *seconds < 253_402_300_800);
+    let since = u64::try_from(mtime)
+        .ok()
+        .filter(|seconds| *seconds < 253_402_300_800);
     match since {
         Some(seconds) => {
             humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds)).to_string()

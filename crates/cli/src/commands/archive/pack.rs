@@ -24,7 +24,11 @@ pub fn run(arguments: &PackArguments) -> anyhow::Result<ExitCode> {
     };
     if archive.is_dir() {
         let message = format!("{} is a directory, not an archive", archive.display());
-        return Err(Failure::bad_input(message, "the archive comes last: sqlitmus pack DIR ARCHIVE").into());
+        return Err(Failure::bad_input(
+            message,
+            "the archive comes last: sqlitmus pack DIR ARCHIVE",
+        )
+        .into());
     }
     let mut settings = PackSettings {
         compression: arguments.compress,
@@ -49,9 +53,16 @@ pub fn run(arguments: &PackArguments) -> anyhow::Result<ExitCode> {
         say(false, &format!("left out: {}", skipped.reason));
     }
     if report.skipped.len() > MOST_NAMED {
-        say(false, &format!("left out: {} more", report.skipped.len() - MOST_NAMED));
+        say(
+            false,
+            &format!("left out: {} more", report.skipped.len() - MOST_NAMED),
+        );
     }
-    Ok(if report.skipped.is_empty() { ExitCode::Done } else { ExitCode::ArmsFailed })
+    Ok(if report.skipped.is_empty() {
+        ExitCode::Done
+    } else {
+        ExitCode::ArmsFailed
+    })
 }
 
 fn describe(report: &PackReport, archive: &Path) -> String {
@@ -72,7 +83,11 @@ fn describe(report: &PackReport, archive: &Path) -> String {
         let _ = write!(text, "; {} files compressed", report.compressed);
     }
     if !report.verifying.is_zero() {
-        let _ = write!(text, "; read back in {}", format_duration(nanoseconds(report.verifying)));
+        let _ = write!(
+            text,
+            "; read back in {}",
+            format_duration(nanoseconds(report.verifying))
+        );
     }
     text
 }

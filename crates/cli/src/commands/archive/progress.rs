@@ -49,7 +49,11 @@ fn look(what: &str, quiet: bool, watch: &Watch, ended: &AtomicBool) {
     let bar = shows.then(|| {
         let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(5));
         let style = ProgressStyle::with_template("{bar:24} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("##-"));
+        bar.set_style(
+            style
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("##-"),
+        );
         bar
     });
     let begin = Instant::now();

@@ -30,9 +30,15 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let server = Server::bind(archive, arguments.listen).map_err(failed)?;
     interruption::listen()?;
     let address = server.address().map_err(failed)?;
-    say(arguments.quiet, &format!("http://{address}/ (Ctrl-C ends it)"));
+    say(
+        arguments.quiet,
+        &format!("http://{address}/ (Ctrl-C ends it)"),
+    );
     if !address.ip().is_loopback() {
-        say(arguments.quiet, "note: other machines can read this archive");
+        say(
+            arguments.quiet,
+            "note: other machines can read this archive",
+        );
     }
     let watch = Arc::new(Watch::new());
     let ended = AtomicBool::new(false);
@@ -51,6 +57,9 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     })
     .map_err(failed)?;
     let (answers, bytes) = (watch.entries().0, watch.bytes().0);
-    say(arguments.quiet, &format!("{answers} answers, {bytes} bytes"));
+    say(
+        arguments.quiet,
+        &format!("{answers} answers, {bytes} bytes"),
+    );
     Ok(ExitCode::Done)
 }

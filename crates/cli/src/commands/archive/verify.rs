@@ -48,10 +48,18 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
     match (report.faults.len(), &arguments.against) {
         (0, None) => writeln!(text, "sound: {entries} entries, {bytes}")?,
         (0, Some(path)) => {
-            writeln!(text, "sound, and the same as {}: {entries} entries, {bytes}", path.display())?;
+            writeln!(
+                text,
+                "sound, and the same as {}: {entries} entries, {bytes}",
+                path.display()
+            )?;
         }
         (faults, _) => writeln!(text, "{faults} faults; {entries} entries")?,
     }
     print(&text)?;
-    Ok(if report.faults.is_empty() { ExitCode::Done } else { ExitCode::No })
+    Ok(if report.faults.is_empty() {
+        ExitCode::Done
+    } else {
+        ExitCode::No
+    })
 }
