@@ -289,12 +289,15 @@ fn shrank(error: ArchiveError, path: &Path) -> ArchiveError {
     }
 }
 
-/// Names, kinds and modes of what [`pack`] would take of a directory, and what it could not take.
+/// Names, kinds and modes of entries, and why others could not be taken.
+pub(crate) type Names = (Vec<(String, Kind, u32)>, Vec<String>);
+
+/// What [`pack`] would take of a directory.
 pub(crate) fn list_names(
     directory: &Path,
     settings: &PackSettings,
     watch: &Watch,
-) -> Result<(Vec<(String, Kind, u32)>, Vec<String>), ArchiveError> {
+) -> Result<Names, ArchiveError> {
     let Listing { entries, skipped } = listing::list(&[directory], settings, &[], watch)?;
     let entries = entries
         .into_iter()

@@ -2,6 +2,7 @@
 
 mod tree;
 
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -71,7 +72,7 @@ fn both_ways_give_equal_bytes() {
     };
     let report = pack(&[&from], &ours, &settings, &Watch::new()).expect("packed");
     let Some(listed) = shell(folder.path(), &["ours.sqlar", "-Atv"]) else {
-        eprintln!("skipped: there is no sqlite3 with -A");
+        writeln!(std::io::stderr(), "skipped: there is no sqlite3 with -A").expect("stderr");
         return;
     };
     let entries = report.files + report.directories + report.links;

@@ -193,7 +193,7 @@ fn what_cannot_be_packed_is_named_or_left_out_as_asked() {
     tree::write(&top, "good", b"x");
     rustix::fs::mknodat(
         rustix::fs::CWD,
-        &top.join("pipe"),
+        top.join("pipe"),
         rustix::fs::FileType::Fifo,
         rustix::fs::Mode::RUSR,
         0,

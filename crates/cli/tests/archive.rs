@@ -169,7 +169,8 @@ fn a_kill_at_any_moment_leaves_the_old_archive_or_none_and_the_next_run_cleans()
 fn a_full_disk_is_said_and_leaves_nothing_half() {
     let is_allowed = std::env::var_os("SQLITMUS_TEST_MOUNTS").is_some();
     if !is_allowed || !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: mounting needs root and SQLITMUS_TEST_MOUNTS=1");
+        let reason = "skipped: mounting needs root and SQLITMUS_TEST_MOUNTS=1";
+        writeln!(std::io::stderr(), "{reason}").expect("stderr");
         return;
     }
     let place = tempfile::tempdir().expect("temporary directory");

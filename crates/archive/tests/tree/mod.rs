@@ -1,5 +1,7 @@
 //! What tests share: making trees, and telling whether two are the same.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
