@@ -1,6 +1,8 @@
 //! The command line: verbs and their options, as clap describes them. What a verb does is in
 //! [`crate::commands`].
 
+pub mod archive;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,10 +31,11 @@ Examples:
 Exit codes:
   0    done
   1    the answer is no: an integrity check found damage, a case has become slower, doctor found a problem,
-       a tier of durability is not kept
+       a tier of durability is not kept, an archive differs
   2    bad input, or refused
   3    not sure: what was measured does not decide it
-  4    finished, but some arms failed, or their stores do not hold what was written
+  4    finished, but some arms failed, or their stores do not hold what was written;
+       packed, but something was left out
   5    the environment failed: disk full, I/O error
   130  stopped by Ctrl-C or SIGTERM"
 )]
@@ -67,6 +70,22 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Pack directories into an SQLite archive
+    #[command(after_long_help = archive::PACK_EXAMPLES)]
+    Pack(archive::PackArguments),
+    /// Unpack an SQLite archive into a directory
+    #[command(after_long_help = archive::UNPACK_EXAMPLES)]
+    Unpack(archive::UnpackArguments),
+    /// List what is in an archive
+    Ls(archive::LsArguments),
+    /// Print a file that is in an archive
+    Cat(archive::CatArguments),
+    /// Check an archive, also against a directory
+    #[command(after_long_help = archive::VERIFY_EXAMPLES)]
+    Verify(archive::VerifyArguments),
+    /// Answer HTTP requests for what is in an archive
+    #[command(after_long_help = archive::SERVE_EXAMPLES)]
+    Serve(archive::ServeArguments),
     /// List suites, engines with their settings, and runs
     List(ListArguments),
     /// What about this machine makes numbers untrustworthy, and what to do

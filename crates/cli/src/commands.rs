@@ -1,5 +1,6 @@
 //! The verbs, one file each, and what they share: printing to standard output.
 
+mod archive;
 mod clean;
 mod compare;
 mod doctor;
@@ -32,6 +33,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Index(arguments) => index::run(&arguments),
         Command::Durability(arguments) => durability::run(&arguments),
         Command::Kvtest { words } => kvtest::run(words),
+        Command::Pack(arguments) => archive::pack::run(&arguments),
+        Command::Unpack(arguments) => archive::unpack::run(&arguments),
+        Command::Ls(arguments) => archive::ls::run(&arguments),
+        Command::Cat(arguments) => archive::cat::run(&arguments),
+        Command::Verify(arguments) => archive::verify::run(&arguments),
+        Command::Serve(arguments) => archive::serve::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),

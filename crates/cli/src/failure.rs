@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use sqlitmus_archive::{ArchiveError, Nature};
 use sqlitmus_core::run_comparison::RunComparisonError;
 use sqlitmus_runfile::RunFileError;
 use sqlitmus_trees::TreeError;
@@ -17,13 +18,13 @@ pub enum ExitCode {
     /// Done.
     Done = 0,
     /// The answer is no: an integrity check found damage, a case has become slower, the machine has
-    /// a problem, or a tier of durability is not kept.
+    /// a problem, a tier of durability is not kept, or an archive differs.
     No = 1,
     /// Bad input, or refused.
     BadInput = 2,
     /// Not sure: what was measured does not decide it.
     NotSure = 3,
-    /// Finished, but some arms failed.
+    /// Finished, but some arms failed, or something was left out.
     ArmsFailed = 4,
     /// The environment failed: disk full, I/O error.
     Environment = 5,
@@ -138,6 +139,23 @@ impl From<LoopbackError> for Failure {
             ExitCode::Environment
         } else {
             ExitCode::BadInput
+        };
+        Self {
+            code,
+            message: with_causes(&error),
+            hint: error.hint(),
+        }
+    }
+}
+
+/// Bad input, unless the machine gave out, or what was written is not what was to be.
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        let code = match error.nature() {
+            Nature::BadInput => ExitCode::BadInput,
+            Nature::Environment => ExitCode::Environment,
+            Nature::Interrupted => ExitCode::Interrupted,
+            Nature::Differs => ExitCode::No,
         };
         Self {
             code,

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use crate::contents::{Contents, has_column};
 use crate::error::RunFileError;
 use crate::header::Header;
-use crate::schema::{ADDED_SAMPLE_COLUMNS, TABLES};
+use crate::schema::ADDED_SAMPLE_COLUMNS;
 use crate::schema::{FileKind, MEASUREMENT};
 
 /// Reading a run takes a second or two at the most; a writer waits for many readers.
