@@ -264,6 +264,7 @@ impl Orchestrator<'_> {
                 stores: &self.stores,
                 worker_core: self.worker_core,
                 may_drop_caches: self.may_drop_caches,
+                written: &state.written,
                 first_generation: self.next_generation,
                 tell: self.tell,
             };

@@ -210,6 +210,12 @@ impl Workload {
         }
     }
 
+    /// Whether it reads or overwrites blobs one by one; all others may have several threads.
+    #[must_use]
+    pub fn is_about_blobs(&self) -> bool {
+        self.shape() == Shape::Blobs
+    }
+
     /// Whether it is about rows: for engines that speak SQL.
     #[must_use]
     pub fn is_about_rows(&self) -> bool {

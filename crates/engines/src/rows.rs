@@ -114,7 +114,7 @@ pub trait RowSession: Send {
     }
 }
 
-/// Numbers by name with unit. Names that begin with `longest_` are levels, all others sums.
+/// Numbers by name with unit. Names that begin with `peak_` are levels, all others sums.
 pub type Counters = BTreeMap<String, u64>;
 
 /// Everything in `user`, added up.

@@ -68,7 +68,7 @@ pub struct Stretch {
     /// Latencies: of queries, of whole transactions, or of jobs' lives.
     pub latencies: Latencies,
     /// What else was counted while the clock ran, by name with unit. Names that begin with
-    /// `longest_` are levels, all others sums.
+    /// `peak_` are levels, all others sums.
     pub counters: Counters,
 }
 
@@ -185,38 +185,4 @@ fn counts(histogram: &Histogram<u64>) -> Latencies {
             .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
             .collect(),
     )
-}
-
-/// Adds counters to others: levels take the larger, sums add up.
-pub fn add_counters(sum: &mut Counters, more: Counters) {
-    for (name, value) in more {
-        let is_level = name.starts_with("longest_");
-        let known = sum.entry(name).or_default();
-        *known = match is_level {
-            true => value.max(*known),
-            false => known.saturating_add(value),
-        };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_add_up_and_levels_do_not() {
-        let counters = |pairs: &[(&str, u64)]| -> Counters {
-            let owned = pairs
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), *value));
-            owned.collect()
-        };
-        let mut sum = counters(&[("busy", 1), ("longest_at_risk_ns", 7)]);
-        add_counters(
-            &mut sum,
-            counters(&[("busy", 2), ("longest_at_risk_ns", 5), ("copies", 1)]),
-        );
-        let expected = counters(&[("busy", 3), ("longest_at_risk_ns", 7), ("copies", 1)]);
-        assert_eq!(sum, expected);
-    }
 }

@@ -273,7 +273,7 @@ fn what_is_in_memory_reaches_the_file_by_copies_alone() {
     assert_eq!(on_disk(), before + 1);
     let counters = never.take_counters();
     assert_eq!(counters["copies"], 1);
-    assert!(counters["copied_pages"] > 10 && counters["longest_at_risk_ns"] > 0);
+    assert!(counters["copied_pages"] > 10 && counters["peak_at_risk_ns"] > 0);
     assert_eq!(never.take_counters()["copies"], 0, "taken");
     drop(never);
 

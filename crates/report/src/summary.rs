@@ -308,7 +308,7 @@ fn batch(group: &Group, chart: &Chart) -> Option<u64> {
         .filter(|arm| chart.arms.contains(&arm.name));
     let mut operations = arms.filter_map(|arm| match arm.case.workload {
         Workload::Overwrite { operations, .. } => Some(operations),
-        Workload::Read { .. } => None,
+        _ => None,
     });
     let first = operations.next()?;
     operations.all(|other| other == first).then_some(first)

@@ -14,7 +14,7 @@ use sqlitmus_core::schedule::{key_offset, turn_order};
 
 use super::Event;
 use super::expectation::Written;
-use super::live_arm::LiveArm;
+use super::live_arm::{LiveArm, Team};
 use super::worker_process::WorkerProgram;
 use crate::interruption;
 use crate::machine::page_cache::Residency;
@@ -43,6 +43,8 @@ pub struct RoundContext<'a> {
     pub worker_core: Option<usize>,
     /// Whether the kernel may be told to drop what it caches of the whole machine.
     pub may_drop_caches: bool,
+    /// What each arm has written in earlier rounds, by name; `None` if that is not known.
+    pub written: &'a BTreeMap<String, Option<Written>>,
     /// First generation that is not written yet; the lead-in and every slice take one.
     pub first_generation: u64,
     /// Who is told what happens.
@@ -206,8 +208,12 @@ impl<'a> RoundContext<'a> {
             trial,
         );
         if keeps_content {
-            let reads = !arm.case.workload.writes();
+            let workload = &arm.case.workload;
+            let reads = workload.is_about_blobs() && !workload.writes();
             live.keep_content(reads.then(|| self.stores.sums(&arm.case.dataset)));
+        }
+        if !arm.case.workload.is_about_blobs() {
+            live.be_team(self.team(member, common));
         }
         let is_cold = arm.case.cache.is_cold();
         let preparation = Preparation {
@@ -220,10 +226,23 @@ impl<'a> RoundContext<'a> {
             slice_lead_in_ns: if is_cold { 0 } else { SLICE_LEAD_IN_NS },
             slice_operations_max: is_cold.then(|| cold_slice_operations(&arm.case.dataset)),
             core: self.worker_core,
+            cores: self.stores.cores().to_vec(),
         };
         live.start(self.program, self.may_drop_caches);
         live.step(|live| live.prepare(preparation));
         live
+    }
+
+    fn team(&self, member: Member, common: &CommonWalk) -> Team {
+        let arm = &self.group.arms[member.index];
+        let is_about_rows = arm.case.workload.is_about_rows();
+        let rows = is_about_rows.then(|| self.stores.row_facts(&arm.case.dataset));
+        let before = match self.written.get(&arm.name) {
+            None => Some(0),
+            Some(written) => written.as_ref().map(Written::updates),
+        };
+        let seed = common.order_seed;
+        Team::new(arm, member.key_offset, seed, rows, before)
     }
 }
 

@@ -369,7 +369,7 @@ impl RowSession for SqliteRowSession {
             ("copied_pages", counters.pages),
             ("copying_ns", counters.copying.as_nanos() as u64),
             (
-                "longest_at_risk_ns",
+                "peak_at_risk_ns",
                 counters.longest_at_risk.as_nanos() as u64,
             ),
         ]

@@ -303,8 +303,8 @@ impl Running for Traffic {
         for (name, histogram) in [("query", &reading), ("transaction", &writing)] {
             if !histogram.is_empty() {
                 let p99 = histogram.value_at_quantile(0.99);
-                counters.insert(format!("longest_{name}_ns_p99"), p99);
-                counters.insert(format!("longest_{name}_ns"), histogram.max());
+                counters.insert(format!("peak_{name}_ns_p99"), p99);
+                counters.insert(format!("peak_{name}_ns"), histogram.max());
             }
         }
         let mut latencies = reading;
