@@ -149,7 +149,9 @@ fn parameters(arguments: &MeasureArguments) -> Result<Vec<(&str, &str)>, Failure
         .filter_map(|(name, value)| Some(Ok((name, value.as_deref()?))));
     let long = arguments.set.iter().map(|word| {
         word.split_once('=').ok_or_else(|| {
-            let names = PARAMETERS.iter().map(|(name, about)| format!("{name}: {about}"));
+            let names = PARAMETERS
+                .iter()
+                .map(|(name, about)| format!("{name}: {about}"));
             Failure::bad_input(
                 format!("`--set {word}` has no value"),
                 format!("NAME=VALUE, of {}", names.collect::<Vec<_>>().join("; ")),
