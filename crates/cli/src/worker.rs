@@ -295,12 +295,12 @@ impl Trial {
     fn count(&mut self, generation: u64) -> Result<Response, EngineError> {
         // Content is made before: what that asks of the system is not the engine's.
         let batch = match self.preparation.case.workload {
-            Workload::Read { .. } => None,
             Workload::Overwrite { operations, .. } => {
                 let dataset = &self.preparation.case.dataset;
                 let walk = &mut self.walk;
                 Some(self.batch.fill(dataset, walk, operations, generation))
             }
+            _ => None,
         };
         // Without the right to count, the operations are done all the same.
         let counter = SystemCallCounter::of_this_thread()
