@@ -112,6 +112,7 @@ Examples:
   sqlitmus measure my-suite.toml         a suite of your own
   sqlitmus measure --precision 1%        until every interval is within 1% on either side
   sqlitmus measure --budget 5m           as sure as five minutes allow
+  sqlitmus measure oltp --rows 1M --threads 1,2 --set hit_percent=100
   sqlitmus measure --json > result.json
   sqlitmus measure --resume latest       go on where Ctrl-C or a kill has stopped the last run
 
@@ -215,6 +216,16 @@ pub struct MeasureArguments {
     /// Only this group of the suite (`sqlitmus list`); may be repeated
     #[arg(long, value_name = "NAME")]
     pub group: Vec<String>,
+    /// Rows in every table, in a suite about rows: short for --set rows=N
+    #[arg(long, value_name = "N")]
+    pub rows: Option<String>,
+    /// Numbers of threads, in a suite about rows: short for --set threads=LIST
+    #[arg(long, value_name = "LIST")]
+    pub threads: Option<String>,
+    /// Change a parameter of a suite about rows: rows, text_bytes, hit_percent, threads, limit_ms;
+    /// may be repeated
+    #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
+    pub set: Vec<String>,
     /// Rounds of every group: more rounds, narrower intervals. With --budget or --precision: at most
     /// so many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]

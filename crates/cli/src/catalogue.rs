@@ -33,6 +33,10 @@ impl Catalogue for BuiltInEngines {
         sqlitmus_engines::find(engine)
             .map_or(Durability::None, |engine| engine.durability(settings))
     }
+
+    fn has_rows(&self, engine: &str) -> bool {
+        sqlitmus_engines::find(engine).is_ok_and(|engine| engine.rows().is_some())
+    }
 }
 
 #[cfg(test)]

@@ -333,6 +333,7 @@ impl Orchestrator<'_> {
                 worker_core: self.worker_core,
                 may_drop_caches: self.may_drop_caches,
                 planted: self.planted.as_ref(),
+                written: &state.written,
                 first_generation: self.next_generation,
                 tell: self.tell,
             };

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sqlitmus_core::case::Workload;
+use sqlitmus_core::case::{Shape, Workload};
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::units::format_duration;
 
@@ -21,6 +21,12 @@ const WRITE_NS: u64 = 35_000;
 
 /// Guess at the time of storing one blob, for the estimate: two threads, half of them files.
 const FILL_NS: u64 = 20_000;
+
+/// Guess at writing one row in a large transaction, for the estimate.
+const ROW_NS: u64 = 10_000;
+
+/// Guess at the life of one job, for the estimate: between a page cache and a device that syncs.
+const JOB_NS: u64 = 500_000;
 
 /// Guess at starting and ending a worker, for the estimate.
 const WORKER_NS: u64 = 15_000_000;
@@ -60,8 +66,40 @@ fn trial_ns(group: &Group, arm: &Arm) -> u64 {
         Workload::Overwrite { operations, .. } => {
             (slices + 1) * (operations * WRITE_NS + SETTLE_NS)
         }
+        ref workload => return WORKER_NS + team_ns(workload, slices, group.slice_ns),
     };
     WORKER_NS + lead_in_ns + slices_ns
+}
+
+/// A trial of rows or jobs: slices that end by time, or batches that mostly do.
+fn team_ns(workload: &Workload, slices: u64, slice_ns: u64) -> u64 {
+    let batch = |operations: u64, operation_ns: u64, limit_ms: u64| {
+        let whole = operations * operation_ns;
+        let longest = if limit_ms > 0 {
+            limit_ms * 1_000_000
+        } else {
+            u64::MAX
+        };
+        whole.min(longest) + SETTLE_NS
+    };
+    slices
+        * match workload {
+            Workload::Import {
+                operations,
+                limit_ms,
+            }
+            | Workload::Update {
+                operations,
+                limit_ms,
+                ..
+            } => batch(*operations, ROW_NS, *limit_ms),
+            Workload::JobQueue {
+                operations,
+                limit_ms,
+                ..
+            } => batch(*operations, JOB_NS, *limit_ms),
+            _ => slice_ns + slice_ns / 10,
+        }
 }
 
 /// Shows what happens while a plan is measured.
@@ -120,11 +158,16 @@ impl Progress {
     pub fn show(&mut self, event: &Event<'_>) {
         match event {
             Event::Filling { group, stores } => {
-                let blobs = group.arms.first().map_or(0, |arm| arm.case.dataset.count);
-                self.say(&format!(
-                    "{}: filling {stores} stores with {blobs} blobs each",
-                    group.name
-                ));
+                let arm = group.arms.first();
+                let with = arm.map_or(String::new(), |arm| {
+                    let count = arm.case.dataset.count;
+                    match arm.case.workload.shape() {
+                        Shape::Blobs => format!(" with {count} blobs each"),
+                        Shape::Rows => format!(" with two tables of {count} rows each"),
+                        Shape::NoRows | Shape::NoBlobs => String::new(),
+                    }
+                });
+                self.say(&format!("{}: filling {stores} stores{with}", group.name));
             }
             Event::RoundBegins { group, round } => {
                 self.group.clone_from(&group.name);

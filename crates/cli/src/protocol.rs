@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sqlitmus_core::case::Case;
+pub use sqlitmus_core::keys::Span;
 use sqlitmus_core::latencies::Latencies;
 
 /// Version of the protocol; worker and orchestrator must have the same.
@@ -74,6 +75,9 @@ pub struct Preparation {
     /// harness.
     #[serde(default)]
     pub slowdown: f64,
+    /// Cores that a workload of several threads may use.
+    #[serde(default)]
+    pub cores: Vec<usize>,
 }
 
 /// What the worker answers.
@@ -108,6 +112,24 @@ pub enum Response {
         /// not there.
         resources: BTreeMap<String, u64>,
     },
+    /// To [`Request::LeadIn`], of workloads that may have several threads.
+    Started {
+        /// What each thread has done.
+        spans: Vec<Span>,
+    },
+    /// To [`Request::Slice`], of workloads that may have several threads.
+    Measured {
+        /// The untimed operations before it, of each thread.
+        lead_in: Vec<Span>,
+        /// The timed operations, of each thread.
+        timed: Vec<Span>,
+        /// Time from the start of the first thread to the end of the last, in nanoseconds.
+        elapsed_ns: u64,
+        /// Latencies of the timed operations.
+        latencies: Latencies,
+        /// What the timed operations used, and what they counted, by name with unit.
+        resources: BTreeMap<String, u64>,
+    },
     /// To [`Request::Settle`].
     Settled {
         /// Time it took, in nanoseconds.
@@ -138,15 +160,4 @@ pub enum Response {
         #[serde(default)]
         environment: bool,
     },
-}
-
-/// Operations on consecutive keys of the trial's walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// Position in the key order of the first.
-    pub position: usize,
-    /// Number of operations.
-    pub operations: u64,
-    /// Sum of [`sqlitmus_core::dataset::consume`] over what was read; 0 for writes.
-    pub consumed: u64,
 }

@@ -5,12 +5,14 @@
 //! behind is never mistaken for one; a store that was being written when a run was killed carries
 //! a mark and is filled anew.
 
+mod shapes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sqlitmus_core::case::{Case, fingerprint};
+use sqlitmus_core::case::{Case, Shape, fingerprint};
 use sqlitmus_core::dataset::{Dataset, SizeDistribution};
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Footprint, Outcome};
@@ -23,7 +25,7 @@ use crate::machine::page_cache::{self, PageCacheError};
 use crate::machine::path_suffix::with_suffix;
 use crate::machine::processor;
 use crate::orchestrator::cache_state::StoreFiles;
-use crate::orchestrator::expectation::{ContentSums, Written};
+use crate::orchestrator::expectation::{ContentSums, RowFacts, Written};
 
 /// Block that a file's last bytes are rounded up to, for estimates.
 const BLOCK_BYTES: u64 = 4096;
@@ -41,6 +43,7 @@ pub struct Stores {
     /// Cores that filling and verifying may use.
     cores: Vec<usize>,
     sums: BTreeMap<String, ContentSums>,
+    rows: BTreeMap<String, Arc<RowFacts>>,
 }
 
 /// What filling a store came to: the space it takes (`None` if it has none on disk), or why it
@@ -117,6 +120,7 @@ impl Stores {
             directory: directory.to_owned(),
             cores: processor::allowed_cores().unwrap_or_default(),
             sums: BTreeMap::new(),
+            rows: BTreeMap::new(),
         }
     }
 
@@ -126,8 +130,12 @@ impl Stores {
         let case = &arm.case;
         let dataset = &case.dataset;
         let data = fingerprint(&format!(
-            "{CONTENT_VERSION} {} {:?} {} {}",
-            dataset.count, dataset.size, dataset.compressibility, dataset.seed
+            "{CONTENT_VERSION} {} {:?} {} {}{}",
+            dataset.count,
+            dataset.size,
+            dataset.compressibility,
+            dataset.seed,
+            shapes::mark(case.workload.shape())
         ));
         let stored = engine(case).map(|engine| case.settings.stored(engine.settings()));
         let stored = fingerprint(&stored.unwrap_or_default().to_string());
@@ -170,12 +178,28 @@ impl Stores {
         &self.sums[&sums_key(dataset)]
     }
 
+    /// What is known of the rows of a dataset, made by [`Stores::fill`].
+    ///
+    /// # Panics
+    /// If no group with rows of this dataset has been filled.
+    #[must_use]
+    pub fn row_facts(&self, dataset: &Dataset) -> Arc<RowFacts> {
+        Arc::clone(&self.rows[&sums_key(dataset)])
+    }
+
+    /// Cores that this process may use while nothing is measured, and workers of several threads
+    /// while something is.
+    #[must_use]
+    pub fn cores(&self) -> &[usize] {
+        &self.cores
+    }
+
     /// What an arm keeps in memory while it is measured: which store, and how many bytes.
     #[must_use]
     pub fn memory(&self, group: &Group, arm: &Arm) -> (PathBuf, u64) {
         let path = self.path(group, arm);
         match capabilities(&arm.case) {
-            Some(can) if can.persistent => (path, disk_bytes(&arm.case.dataset)),
+            Some(can) if can.persistent => (path, shapes::disk_bytes(&arm.case)),
             // Memory of its own; shared with nobody.
             Some(can) if can.keeps_content => (
                 path.with_extension(&arm.name),
@@ -190,7 +214,7 @@ impl Stores {
     pub fn blobs_to_fill(&self, plan: &Plan) -> u64 {
         let of_group = |group| -> u64 {
             let stores = self.to_fill(group);
-            stores.values().map(|arm| arm.case.dataset.count).sum()
+            stores.values().map(|arm| shapes::items(&arm.case)).sum()
         };
         plan.groups.iter().map(of_group).sum()
     }
@@ -202,7 +226,7 @@ impl Stores {
         for group in &plan.groups {
             for arm in self.absent(group).into_values() {
                 let dataset = &arm.case.dataset;
-                needed.bytes += disk_bytes(dataset);
+                needed.bytes += shapes::disk_bytes(&arm.case);
                 if arm.case.engine == "files" {
                     needed.inodes += dataset.count + dataset.count / 100 + 2;
                 }
@@ -233,8 +257,10 @@ impl Stores {
             .filter_map(|((path, _), filled)| Some((path, Arc::new(filled.err()?))))
             .collect();
         sync(&self.directory)?;
+        self.rows_of(group);
         if !group.writes() {
-            for arm in &group.arms {
+            let blobs = |arm: &&Arm| arm.case.workload.is_about_blobs();
+            for arm in group.arms.iter().filter(blobs) {
                 let dataset = &arm.case.dataset;
                 self.sums
                     .entry(sums_key(dataset))
@@ -347,6 +373,11 @@ impl Stores {
             return Ok(());
         };
         let path = self.path(group, arm);
+        match case.workload.shape() {
+            Shape::Blobs => {}
+            Shape::Rows | Shape::NoRows => return self.verify_rows(&path, case, written),
+            Shape::NoBlobs => return shapes::verify_empty(&path, case),
+        }
         let mut session = engine.open(&path, &case.settings)?.session()?;
         let mut scratch = Vec::new();
         let mut wrong = None;
@@ -490,8 +521,7 @@ fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
     }
     let filled = (|| {
         // Only with what is stored: arms that share it may read it in their own ways.
-        let store = engine.create(&partial, &case.settings.stored(engine.settings()))?;
-        store.load(&Interruptible(&case.dataset), &mut |_| {})
+        shapes::create(engine, &partial, case)
     })();
     if let Err(error) = filled {
         remove(&partial)?;
@@ -542,7 +572,7 @@ fn footprint(path: &Path, case: &Case) -> Result<Option<Footprint>, StoreError> 
         return Ok(None);
     };
     let companions = engine.companions(path);
-    let content_bytes = case.dataset.total_bytes();
+    let content_bytes = shapes::content_bytes(case);
     Ok(Some(sqlitmus_engines::footprint::measure(
         path,
         &companions,

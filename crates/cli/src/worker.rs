@@ -3,6 +3,8 @@
 //!
 //! It decides nothing: order, number and length of slices come from the orchestrator.
 
+mod team_trial;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -24,6 +26,7 @@ use crate::machine::system_calls::SystemCallCounter;
 use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 use crate::slowdown::Slowdown;
+use team_trial::TeamTrial;
 
 /// Latencies are recorded up to this; longer ones count as this.
 const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
@@ -71,12 +74,25 @@ fn send(response: &Response, responses: &mut dyn Write) -> std::io::Result<()> {
 #[derive(Default)]
 pub struct Worker {
     trial: Option<Trial>,
+    /// The trial of a workload that may have several threads.
+    team: Option<TeamTrial>,
 }
 
 impl Worker {
     /// Does what a request asks for.
     pub fn answer(&mut self, request: Request) -> Response {
+        if let Some(team) = &mut self.team {
+            return answered(team.answer(request));
+        }
         let result = match (request, self.trial.as_mut()) {
+            (Request::Prepare(preparation), None)
+                if !preparation.case.workload.is_about_blobs() =>
+            {
+                TeamTrial::prepare(*preparation).map(|(team, response)| {
+                    self.team = Some(team);
+                    response
+                })
+            }
             (Request::Prepare(preparation), None) => {
                 Trial::prepare(*preparation).map(|(trial, response)| {
                     self.trial = Some(trial);
@@ -90,14 +106,18 @@ impl Worker {
             (Request::Finish { verify }, Some(trial)) => trial.finish(&verify),
             (request, _) => return failed(format!("out of order: {request:?}")),
         };
-        result.unwrap_or_else(|error| match error {
-            EngineError::Unavailable(reason) => Response::Unavailable { reason },
-            other => Response::Failed {
-                reason: with_causes(&other),
-                environment: other.is_environment(),
-            },
-        })
+        answered(result)
     }
+}
+
+fn answered(result: Result<Response, EngineError>) -> Response {
+    result.unwrap_or_else(|error| match error {
+        EngineError::Unavailable(reason) => Response::Unavailable { reason },
+        other => Response::Failed {
+            reason: with_causes(&other),
+            environment: other.is_environment(),
+        },
+    })
 }
 
 fn failed(reason: String) -> Response {
@@ -134,12 +154,7 @@ struct Counters {
 
 impl Trial {
     fn prepare(preparation: Preparation) -> Result<(Self, Response), EngineError> {
-        if preparation.protocol_version != PROTOCOL_VERSION {
-            return Err(EngineError::Unavailable(format!(
-                "worker speaks protocol {PROTOCOL_VERSION}, orchestrator {}",
-                preparation.protocol_version
-            )));
-        }
+        check_version(&preparation)?;
         if let Some(core) = preparation.core {
             // Unpinned is slower to settle, not wrong: the attempt is enough.
             let _ = processor::pin_to_core(core);
@@ -209,6 +224,9 @@ impl Trial {
         match self.preparation.case.workload {
             Workload::Read { .. } => self.reading_slice(),
             Workload::Overwrite { operations, .. } => self.writing_slice(operations, generation),
+            _ => Err(EngineError::Unavailable(
+                "this trial is about blobs".to_owned(),
+            )),
         }
     }
 
@@ -291,12 +309,12 @@ impl Trial {
     fn count(&mut self, generation: u64) -> Result<Response, EngineError> {
         // Content is made before: what that asks of the system is not the engine's.
         let batch = match self.preparation.case.workload {
-            Workload::Read { .. } => None,
             Workload::Overwrite { operations, .. } => {
                 let dataset = &self.preparation.case.dataset;
                 let walk = &mut self.walk;
                 Some(self.batch.fill(dataset, walk, operations, generation))
             }
+            _ => None,
         };
         // Without the right to count, the operations are done all the same.
         let counter = SystemCallCounter::of_this_thread()
@@ -427,6 +445,17 @@ fn write_batch(
     writer.commit()?;
     let end = slowdown.wait(Instant::now());
     Ok((end - start).as_nanos() as u64)
+}
+
+/// Both sides have to speak the same protocol.
+fn check_version(preparation: &Preparation) -> Result<(), EngineError> {
+    if preparation.protocol_version == PROTOCOL_VERSION {
+        return Ok(());
+    }
+    Err(EngineError::Unavailable(format!(
+        "worker speaks protocol {PROTOCOL_VERSION}, orchestrator {}",
+        preparation.protocol_version
+    )))
 }
 
 /// A store's directory and its name in it.

@@ -83,20 +83,169 @@ pub enum Workload {
         /// Operations in one batch.
         operations: u64,
     },
+    /// `select * from user where id = ?`, by one or more threads at once.
+    PointQuery {
+        /// Ids are random in 1 to this; those beyond the number of rows are not found.
+        range: u64,
+        /// Threads, each with a connection of its own.
+        threads: u32,
+        /// What the threads' connections are to.
+        databases: Databases,
+    },
+    /// Rows are inserted into an empty table `user`; a slice is one import.
+    Import {
+        /// Rows of one import.
+        operations: u64,
+        /// The import ends at the first commit after so many milliseconds, done or not; 0: never.
+        limit_ms: u64,
+    },
+    /// `update user set c1=c1+1 where id=?`; a slice is one batch.
+    Update {
+        /// Order of the ids.
+        order: KeyOrder,
+        /// Updates in one batch.
+        operations: u64,
+        /// The batch ends at the first commit after so many milliseconds, done or not; 0: never.
+        limit_ms: u64,
+    },
+    /// Point queries by some threads and point updates by others, all at once and for a slice's
+    /// time. An operation is a query or an update.
+    Traffic {
+        /// Ids queried are random in 1 to this.
+        range: u64,
+        /// Threads that query.
+        readers: u32,
+        /// Threads that update.
+        writers: u32,
+        /// How the updates get into the database.
+        writing: Writing,
+    },
+    /// The life of a job, again and again: a record is inserted, updated
+    /// [`JOB_UPDATES`] times and deleted. An operation is one life; a slice is one batch.
+    JobQueue {
+        /// Lives in one batch, of all threads together.
+        operations: u64,
+        /// Threads, each with jobs of its own.
+        threads: u32,
+        /// The batch ends after the first life that ends after so many milliseconds; 0: never.
+        limit_ms: u64,
+    },
+}
+
+/// How often a job's record is updated in its life, as in the published study of job queues.
+pub const JOB_UPDATES: u64 = 11;
+
+/// What several threads' connections are to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Databases {
+    /// All to the same database.
+    #[default]
+    One,
+    /// Each thread has a copy of its own: what several threads cost each other without sharing.
+    Own,
+}
+
+/// How several threads' updates get into the database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writing {
+    /// Every thread has a connection and writes by itself.
+    #[default]
+    Direct,
+    /// The threads hand their transactions to one more thread, which writes them one by one, and
+    /// wait for it.
+    Queue,
+    /// As `queue`, but all transactions that wait become one.
+    QueueMerged,
+}
+
+/// What a store holds, by what is done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Blobs with the keys 1 to the dataset's count.
+    Blobs,
+    /// The tables `user` and `orders`, see [`crate::rows`].
+    Rows,
+    /// The same tables, empty.
+    NoRows,
+    /// No blobs at rest.
+    NoBlobs,
 }
 
 impl Workload {
     /// Whether it changes the store.
     #[must_use]
     pub fn writes(&self) -> bool {
-        matches!(self, Self::Overwrite { .. })
+        match self {
+            Self::Read { .. } | Self::PointQuery { .. } => false,
+            Self::Traffic { writers, .. } => *writers > 0,
+            Self::Overwrite { .. }
+            | Self::Import { .. }
+            | Self::Update { .. }
+            | Self::JobQueue { .. } => true,
+        }
     }
 
     /// Order in which keys are visited.
     #[must_use]
     pub fn order(&self) -> KeyOrder {
         match self {
-            Self::Read { order } | Self::Overwrite { order, .. } => *order,
+            Self::Read { order } | Self::Overwrite { order, .. } | Self::Update { order, .. } => {
+                *order
+            }
+            Self::PointQuery { .. } | Self::Traffic { .. } => KeyOrder::Random,
+            Self::Import { .. } | Self::JobQueue { .. } => KeyOrder::Ascending,
+        }
+    }
+
+    /// What the store holds at the beginning.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        match self {
+            Self::Read { .. } | Self::Overwrite { .. } => Shape::Blobs,
+            Self::PointQuery { .. } | Self::Update { .. } | Self::Traffic { .. } => Shape::Rows,
+            Self::Import { .. } => Shape::NoRows,
+            Self::JobQueue { .. } => Shape::NoBlobs,
+        }
+    }
+
+    /// Whether it reads or overwrites blobs one by one; all others may have several threads.
+    #[must_use]
+    pub fn is_about_blobs(&self) -> bool {
+        self.shape() == Shape::Blobs
+    }
+
+    /// Whether it is about rows: for engines that speak SQL.
+    #[must_use]
+    pub fn is_about_rows(&self) -> bool {
+        matches!(self.shape(), Shape::Rows | Shape::NoRows)
+    }
+
+    /// Threads at work at the same time.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::Read { .. }
+            | Self::Overwrite { .. }
+            | Self::Import { .. }
+            | Self::Update { .. } => 1,
+            Self::PointQuery { threads, .. } | Self::JobQueue { threads, .. } => *threads,
+            Self::Traffic {
+                readers,
+                writers,
+                writing,
+                ..
+            } => readers + writers + u32::from(*writing != Writing::Direct),
+        }
+    }
+
+    /// Number of the keys that are visited: 1 to this, for a dataset of `count`.
+    #[must_use]
+    pub fn key_range(&self, count: u64) -> u64 {
+        match self {
+            Self::PointQuery { range, .. } | Self::Traffic { range, .. } => *range,
+            _ => count,
         }
     }
 
@@ -106,6 +255,11 @@ impl Workload {
         match self {
             Self::Read { .. } => "read",
             Self::Overwrite { .. } => "overwrite",
+            Self::PointQuery { .. } => "point query",
+            Self::Import { .. } => "import",
+            Self::Update { .. } => "update",
+            Self::Traffic { .. } => "queries and updates",
+            Self::JobQueue { .. } => "job",
         }
     }
 }
@@ -212,5 +366,37 @@ mod tests {
     fn identity_never_changes_between_versions() {
         // Run files of earlier versions are matched by it: change the code, not this value.
         assert_eq!(case().id(), "8399252f0142");
+    }
+
+    #[test]
+    fn workloads_say_what_they_need() {
+        let query = Workload::PointQuery {
+            range: 1000,
+            threads: 4,
+            databases: Databases::One,
+        };
+        assert!(!query.writes() && query.is_about_rows());
+        assert_eq!((query.threads(), query.key_range(100)), (4, 1000));
+        let mut traffic = Workload::Traffic {
+            range: 100,
+            readers: 2,
+            writers: 0,
+            writing: Writing::Direct,
+        };
+        assert!(!traffic.writes());
+        if let Workload::Traffic {
+            writers, writing, ..
+        } = &mut traffic
+        {
+            (*writers, *writing) = (3, Writing::Queue);
+        }
+        assert!(traffic.writes());
+        assert_eq!(traffic.threads(), 6, "the queue's own thread counts");
+        let jobs = Workload::JobQueue {
+            operations: 10,
+            threads: 1,
+            limit_ms: 0,
+        };
+        assert!(jobs.writes() && !jobs.is_about_rows());
     }
 }

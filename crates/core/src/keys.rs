@@ -2,6 +2,8 @@
 //! the same seeded order, each from an offset of its own, so that all do the same work and none
 //! replays the keys that another has just put into the processor's cache.
 
+use std::sync::Arc;
+
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
@@ -42,10 +44,29 @@ pub fn shuffle<T>(items: &mut [T], seed: u64) {
     }
 }
 
-/// A walk around a list of keys that starts anywhere and never ends.
+/// Operations on consecutive keys of a walk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Position in the key order of the first.
+    pub position: usize,
+    /// Number of operations.
+    pub operations: u64,
+    /// Sum over what was read: of [`crate::dataset::consume`] for blobs, of
+    /// [`crate::rows::consume_user`] for rows; 0 for writes.
+    pub consumed: u64,
+}
+
+/// Where one of several threads starts in the key order: they are spread evenly, so that they
+/// meet no sooner than they must.
+#[must_use]
+pub fn thread_offset(offset: f64, thread: u32, threads: u32) -> f64 {
+    offset + f64::from(thread) / f64::from(threads.max(1))
+}
+
+/// A walk around a list of keys that starts anywhere and never ends. Copies share the list.
 #[derive(Debug, Clone)]
 pub struct KeyWalk {
-    keys: Vec<u32>,
+    keys: Arc<[u32]>,
     position: usize,
 }
 
@@ -57,7 +78,10 @@ impl KeyWalk {
     #[must_use]
     pub fn new(keys: Vec<u32>, offset: f64) -> Self {
         assert!(!keys.is_empty(), "a dataset has at least one key");
-        let mut walk = Self { keys, position: 0 };
+        let mut walk = Self {
+            keys: keys.into(),
+            position: 0,
+        };
         walk.position = walk.start(offset);
         walk
     }
@@ -67,6 +91,19 @@ impl KeyWalk {
     pub fn start(&self, offset: f64) -> usize {
         let count = self.keys.len();
         (offset.rem_euclid(1.0) * count as f64) as usize % count
+    }
+
+    /// A walk around the same keys that starts elsewhere.
+    #[must_use]
+    pub fn starting_at(&self, offset: f64) -> Self {
+        let mut other = self.clone();
+        other.position = self.start(offset);
+        other
+    }
+
+    /// Goes back to where the walk stood, as [`KeyWalk::position`] has said.
+    pub fn return_to(&mut self, position: usize) {
+        self.position = position % self.keys.len();
     }
 
     /// The next key.
@@ -127,6 +164,20 @@ mod tests {
         assert_eq!(walked, [3, 4, 1, 2, 3, 4]);
         let again: Vec<u64> = walk.span(2, 6).collect();
         assert_eq!(walked, again);
+    }
+
+    #[test]
+    fn threads_start_apart_and_go_back_where_they_were() {
+        let walk = KeyWalk::new(KeyOrder::Ascending.keys(100, 0), 0.0);
+        let starts = (0..4).map(|thread| {
+            let mut walk = walk.starting_at(thread_offset(0.1, thread, 4));
+            let position = walk.position();
+            let first = walk.next_key();
+            walk.return_to(position);
+            assert_eq!(walk.next_key(), first);
+            first
+        });
+        assert_eq!(starts.collect::<Vec<_>>(), [11, 36, 61, 86]);
     }
 
     #[test]

@@ -10,11 +10,16 @@ use crate::dataset::{Dataset, mix};
 use crate::names::nearest;
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
-use crate::suite::{Chart, Claim, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload};
+use crate::suite::{
+    Chart, Claim, PublishedRate, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload,
+};
 use crate::verdict::DEFAULT_THRESHOLD;
 
 /// Appended to the baseline's name for its repetition.
 pub const TWIN_SUFFIX: &str = "~twin";
+
+/// Threads of one trial, at the most: far more than any machine's cores tell nothing about storage.
+pub const MOST_THREADS: u32 = 256;
 
 /// What a plan needs to know about an engine.
 pub trait Catalogue {
@@ -29,6 +34,8 @@ pub trait Catalogue {
     fn check(&self, engine: &str, settings: &Settings) -> Result<(), SettingsError>;
     /// What a committed write survives with these settings.
     fn durability(&self, engine: &str, settings: &Settings) -> Durability;
+    /// Whether it can query, import and update rows.
+    fn has_rows(&self, engine: &str) -> bool;
 }
 
 /// A suite, made concrete.
@@ -106,6 +113,9 @@ pub struct Arm {
     pub label: String,
     /// What is measured.
     pub case: Case,
+    /// What somebody published for it, as number and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_rate: Option<PublishedRate>,
 }
 
 impl Arm {
@@ -274,16 +284,17 @@ impl Resolver<'_> {
         let dataset = self.dataset(&group.dataset)?;
         let mut arms = Vec::new();
         for arm in &group.arm {
-            arms.push(self.arm(group, arm, &dataset)?);
+            arms.extend(self.arms(group, arm, &dataset)?);
         }
         let Some(baseline) = arms.iter().find(|arm| arm.name == group.baseline) else {
-            let names = group.arm.iter().map(|arm| arm.name.as_str());
+            let names = arms.iter().map(|arm| arm.name.as_str());
             return Err(self.no_such("arm", &group.baseline, names));
         };
         let twin = Arm {
             name: format!("{}{TWIN_SUFFIX}", baseline.name),
             label: format!("{}, again", baseline.label),
             case: baseline.case.clone(),
+            published_rate: None,
         };
         arms.push(twin);
         Ok(Group {
@@ -339,11 +350,35 @@ impl Resolver<'_> {
         }
     }
 
+    /// The arms that an arm of the suite stands for: one for each number of threads.
+    fn arms(
+        &self,
+        group: &SuiteGroup,
+        arm: &SuiteArm,
+        dataset: &Dataset,
+    ) -> Result<Vec<Arm>, SuiteError> {
+        if arm.threads.is_empty() {
+            return Ok(vec![self.arm(group, arm, dataset, 1)?]);
+        }
+        let in_words = |threads: u32| match threads {
+            1 => "1 thread".to_owned(),
+            _ => format!("{threads} threads"),
+        };
+        let of_threads = |threads: &u32| {
+            let mut one = self.arm(group, arm, dataset, *threads)?;
+            one.name = format!("{}-{threads}", arm.name);
+            one.label = format!("{}, {}", arm.label, in_words(*threads));
+            Ok(one)
+        };
+        arm.threads.iter().map(of_threads).collect()
+    }
+
     fn arm(
         &self,
         group: &SuiteGroup,
         arm: &SuiteArm,
         dataset: &Dataset,
+        threads: u32,
     ) -> Result<Arm, SuiteError> {
         let Some(specifications) = self.catalogue.specifications(&arm.engine) else {
             return Err(self.no_such("engine", &arm.engine, self.catalogue.names()));
@@ -360,7 +395,7 @@ impl Resolver<'_> {
             .map_err(in_arm)?;
         let durability = arm.durability.unwrap_or(group.durability);
         let promised = self.catalogue.durability(&arm.engine, &settings);
-        let workload = self.workload(group, arm, dataset)?;
+        let workload = self.workload(group, arm, dataset, threads)?;
         if workload.writes() && promised < durability {
             let problem = format!(
                 "arm `{}` is to survive {durability}, but its settings promise {promised}",
@@ -380,6 +415,11 @@ impl Resolver<'_> {
                 durability,
                 cache: group.cache,
             },
+            published_rate: arm
+                .published_rate
+                .iter()
+                .find(|published| published.threads == threads)
+                .cloned(),
         })
     }
 
@@ -388,11 +428,31 @@ impl Resolver<'_> {
         group: &SuiteGroup,
         arm: &SuiteArm,
         dataset: &Dataset,
+        threads: u32,
     ) -> Result<Workload, SuiteError> {
-        let workload = group.workload.at(self.scale, arm.operations.as_ref());
-        let possible = |operations: u64| (1..=dataset.count).contains(&operations);
+        let in_arm = |problem: String| format!("arm `{}`: {problem}", arm.name);
+        let workload = group
+            .workload
+            .at(self.scale, arm, threads, dataset.count)
+            .map_err(|problem| self.error(in_arm(problem), String::new()))?;
+        if !(1..=MOST_THREADS).contains(&workload.threads()) {
+            let hint = format!("a trial has 1 to {MOST_THREADS} threads");
+            let problem = in_arm(format!("{} threads", workload.threads()));
+            return Err(self.error(problem, hint));
+        }
+        if workload.key_range(dataset.count) > u64::from(u32::MAX) {
+            let problem = in_arm("more ids than can be put in an order".to_owned());
+            let hint = format!("rows * 100 / hit_percent is at most {}", u32::MAX);
+            return Err(self.error(problem, hint));
+        }
+        if workload.is_about_rows() && !self.catalogue.has_rows(&arm.engine) {
+            let problem = in_arm(format!("engine `{}` has no rows", arm.engine));
+            return Err(self.error(problem, "rows are for engines that speak SQL".to_owned()));
+        }
         match workload {
-            Some(Workload::Overwrite { operations, .. }) if !possible(operations) => {
+            Workload::Overwrite { operations, .. }
+                if !(1..=dataset.count).contains(&operations) =>
+            {
                 let problem = format!(
                     "arm `{}`: a batch of {operations} overwrites of {} blobs",
                     arm.name, dataset.count
@@ -400,11 +460,16 @@ impl Resolver<'_> {
                 let hint = "a batch overwrites every blob once at the most".to_owned();
                 Err(self.error(problem, hint))
             }
-            Some(workload) => Ok(workload),
-            None => {
-                let problem = format!("arm `{}`: operations are missing", arm.name);
-                Err(self.error(problem, String::new()))
+            Workload::Import { operations, .. } if !(1..=dataset.count).contains(&operations) => {
+                let rows = dataset.count;
+                let problem = in_arm(format!("an import of {operations} of {rows} rows"));
+                let hint = "an import has 1 row at the least and the dataset's at the most";
+                Err(self.error(problem, hint.to_owned()))
             }
+            Workload::Update { operations: 0, .. } | Workload::JobQueue { operations: 0, .. } => {
+                Err(self.error(in_arm("no operations".to_owned()), String::new()))
+            }
+            workload => Ok(workload),
         }
     }
 

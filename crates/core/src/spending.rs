@@ -47,7 +47,9 @@ impl Spending {
             within_rounds: middle(|scatter| scatter.within_rounds)?,
         };
         let arms = || group.arms.iter();
-        let round_ns: f64 = arms().map(|arm| before_slices_ns(measurements, arm)).sum();
+        let round_ns: f64 = arms()
+            .map(|arm| before_slices_ns(measurements, group, arm))
+            .sum();
         let turn_ns: f64 = arms()
             .map(|arm| AROUND_SLICE_NS + slice_ns(measurements, group, arm))
             .sum();
@@ -66,22 +68,45 @@ impl Spending {
 }
 
 /// What a trial takes before its first slice: a process, a pass over all keys, and for writers a batch.
-/// The pass of a writer is not known; it is left out.
-fn before_slices_ns(measurements: &Measurements<'_>, arm: &Arm) -> f64 {
-    let cost_ns = |cost: Cost| median(&measurements.round_values(&arm.name, cost)).unwrap_or(0.0);
+/// The pass of a writer is not known; it is left out. Threads warm up for about a slice.
+fn before_slices_ns(measurements: &Measurements<'_>, group: &Group, arm: &Arm) -> f64 {
+    let read = || median(&measurements.round_values(&arm.name, Cost::Acknowledged));
     let lead_in_ns = match arm.case.workload {
-        Workload::Read { .. } => arm.case.dataset.count as f64 * cost_ns(Cost::Acknowledged),
-        Workload::Overwrite { operations, .. } => operations as f64 * cost_ns(Cost::Settled),
+        Workload::Read { .. } => arm.case.dataset.count as f64 * read().unwrap_or(0.0),
+        _ => slice_ns(measurements, group, arm),
     };
     WORKER_NS + lead_in_ns
 }
 
 fn slice_ns(measurements: &Measurements<'_>, group: &Group, arm: &Arm) -> f64 {
-    match arm.case.workload {
-        Workload::Read { .. } => group.slice_ns as f64,
-        Workload::Overwrite { operations, .. } => {
-            let settled = median(&measurements.round_values(&arm.name, Cost::Settled));
-            operations as f64 * settled.unwrap_or(0.0)
+    let settled = || median(&measurements.round_values(&arm.name, Cost::Settled)).unwrap_or(0.0);
+    // A batch that ends by time is over after its limit and one transaction more.
+    let limited = |operations: u64, limit_ms: u64| {
+        let whole_ns = operations as f64 * settled();
+        if limit_ms == 0 {
+            whole_ns
+        } else {
+            whole_ns.min(limit_ms as f64 * 1e6)
         }
+    };
+    match arm.case.workload {
+        Workload::Read { .. } | Workload::PointQuery { .. } | Workload::Traffic { .. } => {
+            group.slice_ns as f64
+        }
+        Workload::Overwrite { operations, .. } => limited(operations, 0),
+        Workload::Import {
+            operations,
+            limit_ms,
+        }
+        | Workload::Update {
+            operations,
+            limit_ms,
+            ..
+        }
+        | Workload::JobQueue {
+            operations,
+            limit_ms,
+            ..
+        } => limited(operations, limit_ms),
     }
 }

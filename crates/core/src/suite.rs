@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{CacheState, Durability, Workload};
+use crate::case::{CacheState, Databases, Durability, Workload, Writing};
 use crate::dataset::SizeDistribution;
 use crate::plan::Turns;
 
@@ -136,19 +136,174 @@ pub enum SuiteWorkload {
         /// Operations in one batch.
         operations: Scaled,
     },
+    /// As [`Workload::PointQuery`]; threads are the arms' own.
+    PointQuery {
+        /// Queries of a hundred that find their row.
+        hit_percent: u32,
+    },
+    /// As [`Workload::Import`].
+    Import {
+        /// Rows of one import.
+        operations: Scaled,
+        /// Longest time of one import in milliseconds; 0: none.
+        limit_ms: u64,
+    },
+    /// As [`Workload::Update`].
+    Update {
+        /// Order of the ids.
+        order: crate::keys::KeyOrder,
+        /// Updates in one batch.
+        operations: Scaled,
+        /// Longest time of one batch in milliseconds; 0: none.
+        limit_ms: u64,
+    },
+    /// As [`Workload::Traffic`]. Of readers and writers, the number that is left out is the arm's
+    /// number of threads.
+    Traffic {
+        /// Queries of a hundred that find their row.
+        hit_percent: u32,
+        /// Threads that query.
+        readers: Option<u32>,
+        /// Threads that update.
+        writers: Option<u32>,
+    },
+    /// As [`Workload::JobQueue`]; threads are the arms' own.
+    JobQueue {
+        /// Lives in one batch.
+        operations: Scaled,
+        /// Longest time of one batch in milliseconds; 0: none.
+        limit_ms: u64,
+    },
+}
+
+/// What an arm may have of its own in its group's workload. What the workload has no use for is
+/// refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmWorkload {
+    /// Queries of a hundred that find their row.
+    pub hit_percent: Option<u32>,
+    /// What several threads' connections are to.
+    pub databases: Option<Databases>,
+    /// Order of the ids.
+    pub order: Option<crate::keys::KeyOrder>,
+    /// Longest time of one batch in milliseconds.
+    pub limit_ms: Option<u64>,
+    /// How several threads' updates get into the database.
+    pub writing: Option<Writing>,
 }
 
 impl SuiteWorkload {
-    /// The workload at a scale; an arm may have its own number of operations.
-    #[must_use]
-    pub fn at(&self, scale: &str, arm_operations: Option<&Scaled>) -> Option<Workload> {
-        Some(match self {
+    /// The workload of an arm at a scale, with this number of threads, over a dataset of `count`.
+    ///
+    /// # Errors
+    /// What is missing, impossible, or of no use to this workload.
+    pub fn at(
+        &self,
+        scale: &str,
+        arm: &SuiteArm,
+        threads: u32,
+        count: u64,
+    ) -> Result<Workload, String> {
+        self.refuse_useless(arm)?;
+        let own = &arm.workload;
+        let operations = |of_group: &Scaled| {
+            let scaled = arm.operations.as_ref().unwrap_or(of_group).at(scale);
+            scaled.ok_or_else(|| "operations are missing".to_owned())
+        };
+        let range = |of_group: u32| {
+            let percent = own.hit_percent.unwrap_or(of_group);
+            match percent {
+                1..=100 => Ok((count * 100).div_ceil(u64::from(percent))),
+                _ => Err("`hit_percent` is a number from 1 to 100".to_owned()),
+            }
+        };
+        Ok(match self {
             Self::Read { order } => Workload::Read { order: *order },
-            Self::Overwrite { order, operations } => Workload::Overwrite {
+            Self::Overwrite {
+                order,
+                operations: of_group,
+            } => Workload::Overwrite {
                 order: *order,
-                operations: arm_operations.unwrap_or(operations).at(scale)?,
+                operations: operations(of_group)?,
+            },
+            Self::PointQuery { hit_percent } => Workload::PointQuery {
+                range: range(*hit_percent)?,
+                threads,
+                databases: own.databases.unwrap_or_default(),
+            },
+            Self::Import {
+                operations: of_group,
+                limit_ms,
+            } => Workload::Import {
+                operations: operations(of_group)?,
+                limit_ms: own.limit_ms.unwrap_or(*limit_ms),
+            },
+            Self::Update {
+                order,
+                operations: of_group,
+                limit_ms,
+            } => Workload::Update {
+                order: own.order.unwrap_or(*order),
+                operations: operations(of_group)?,
+                limit_ms: own.limit_ms.unwrap_or(*limit_ms),
+            },
+            Self::Traffic {
+                hit_percent,
+                readers,
+                writers,
+            } => Workload::Traffic {
+                range: range(*hit_percent)?,
+                readers: readers.unwrap_or(threads),
+                writers: writers.unwrap_or(threads),
+                writing: own.writing.unwrap_or_default(),
+            },
+            Self::JobQueue {
+                operations: of_group,
+                limit_ms,
+            } => Workload::JobQueue {
+                operations: operations(of_group)?,
+                threads,
+                limit_ms: own.limit_ms.unwrap_or(*limit_ms),
             },
         })
+    }
+
+    /// Refuses what an arm has for its workload and the workload has no use for.
+    fn refuse_useless(&self, arm: &SuiteArm) -> Result<(), String> {
+        let own = &arm.workload;
+        let is_query = matches!(self, Self::PointQuery { .. });
+        let is_traffic = matches!(self, Self::Traffic { .. });
+        let is_update = matches!(self, Self::Update { .. });
+        let is_limited = is_update || matches!(self, Self::Import { .. } | Self::JobQueue { .. });
+        let has_threads = is_query || is_traffic || matches!(self, Self::JobQueue { .. });
+        let given = [
+            (
+                "hit_percent",
+                own.hit_percent.is_some(),
+                is_query || is_traffic,
+            ),
+            ("databases", own.databases.is_some(), is_query),
+            ("order", own.order.is_some(), is_update),
+            ("limit_ms", own.limit_ms.is_some(), is_limited),
+            ("writing", own.writing.is_some(), is_traffic),
+            ("threads", !arm.threads.is_empty(), has_threads),
+        ];
+        match given.iter().find(|(_, given, useful)| *given && !useful) {
+            Some((name, ..)) => Err(format!("its workload has no `{name}`")),
+            None => Ok(()),
+        }
+    }
+
+    /// Its numbers that differ by scale.
+    fn operations(&self) -> Option<&Scaled> {
+        match self {
+            Self::Overwrite { operations, .. }
+            | Self::Import { operations, .. }
+            | Self::Update { operations, .. }
+            | Self::JobQueue { operations, .. } => Some(operations),
+            Self::Read { .. } | Self::PointQuery { .. } | Self::Traffic { .. } => None,
+        }
     }
 }
 
@@ -169,6 +324,38 @@ pub struct SuiteArm {
     pub durability: Option<Durability>,
     /// Operations in one batch, where not the group's.
     pub operations: Option<Scaled>,
+    /// Numbers of threads. With more than one number the arm stands for several arms, named and
+    /// labelled after it: `private` with `[1, 2]` for `private-1` and `private-2`.
+    #[serde(default)]
+    pub threads: Vec<u32>,
+    /// What else is its own in the group's workload.
+    #[serde(default)]
+    pub workload: ArmWorkload,
+    /// What somebody published for this arm, by number of threads where the arm has several.
+    #[serde(default)]
+    pub published_rate: Vec<PublishedRate>,
+}
+
+/// How many operations took how long, as published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedRate {
+    /// Threads at work.
+    #[serde(default = "one_thread")]
+    pub threads: u32,
+    /// Operations, of all threads together.
+    pub operations: u64,
+    /// Time they took together, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Processor time as a share of `elapsed_ms`, in percent of one processor.
+    #[serde(default)]
+    pub cpu_percent: Option<u32>,
+    /// Machine it is from.
+    pub machine: String,
+}
+
+fn one_thread() -> u32 {
+    1
 }
 
 /// One chart of the report.
@@ -288,10 +475,7 @@ impl Suite {
     pub fn scales(&self) -> Vec<&str> {
         let mut scales = vec!["default"];
         let of_groups = self.group.iter().flat_map(|group| {
-            let operations = match &group.workload {
-                SuiteWorkload::Overwrite { operations, .. } => Some(operations),
-                SuiteWorkload::Read { .. } => None,
-            };
+            let operations = group.workload.operations();
             let of_arms = group.arm.iter().filter_map(|arm| arm.operations.as_ref());
             [Some(&group.rounds), Some(&group.slices), operations]
                 .into_iter()

@@ -73,6 +73,10 @@ impl Catalogue for TwoEngines {
             _ => Durability::None,
         }
     }
+
+    fn has_rows(&self, engine: &str) -> bool {
+        engine == "alpha"
+    }
 }
 
 fn resolve(text: &str, scale: &str, seed: u64) -> Result<Plan, SuiteError> {
@@ -115,7 +119,7 @@ fn names(group: &Group) -> Vec<&str> {
 fn batch(plan: &Plan, name: &str) -> u64 {
     match arm(plan, name).case.workload {
         Workload::Overwrite { operations, .. } => operations,
-        Workload::Read { .. } => panic!("{name} reads"),
+        _ => panic!("{name} has no batches of overwrites"),
     }
 }
 
@@ -697,4 +701,40 @@ fn a_cold_group_of_several_slices_or_writes_is_refused() {
         .replace("cache = \"warm\"", "cache = \"fully-cold\"");
     let error = resolve(&text, "default", 1).expect_err("a writing group");
     assert!(error.problem.contains("only reading"), "{error}");
+}
+
+#[test]
+fn an_arm_with_several_numbers_of_threads_is_several_arms() {
+    let group = |arms: &str| {
+        format!(
+            "{GOOD}\n[[group]]\nname = 'query'\ndataset = 'blobs'\n\
+             workload = {{ kind = 'point-query', hit_percent = 10 }}\ncache = 'warm'\n\
+             durability = 'none'\nbaseline = 'rows-1'\nrounds = 2\nslices = 2\n{arms}"
+        )
+    };
+    let arms = "[[group.arm]]\nname = 'rows'\nlabel = 'rows'\nengine = 'alpha'\n\
+                threads = [1, 4]\n\
+                published_rate = [{ threads = 4, operations = 10, elapsed_ms = 5, machine = 'm' }]\n";
+    let plan = resolve(&group(arms), "default", 1).expect("a plan");
+    let four = arm(&plan, "rows-4");
+    assert_eq!(four.label, "rows, 4 threads");
+    assert_eq!(arm(&plan, "rows-1").label, "rows, 1 thread");
+    let count = four.case.dataset.count;
+    assert_eq!(four.case.workload.key_range(count), count * 10);
+    assert_eq!(four.case.workload.threads(), 4);
+    assert_eq!(
+        four.published_rate.as_ref().map(|rate| rate.operations),
+        Some(10)
+    );
+    assert_eq!(arm(&plan, "rows-1").published_rate, None);
+
+    let problem = |arms: &str| {
+        resolve(&group(arms), "default", 1)
+            .expect_err("refused")
+            .problem
+    };
+    assert!(problem(&arms.replace("[1, 4]", "[1, 0]")).contains("0 threads"));
+    assert!(problem(&arms.replace("'alpha'", "'beta'")).contains("no rows"));
+    assert!(problem(&format!("{arms}workload = {{ limit_ms = 5 }}")).contains("`limit_ms`"));
+    assert!(problem(&format!("{arms}workload = {{ hit_percent = 0 }}")).contains("1 to 100"));
 }

@@ -14,6 +14,7 @@ use sqlitmus_core::case::Durability;
 use sqlitmus_core::dataset::Dataset;
 use sqlitmus_core::settings::{SettingSpecification, Settings, SettingsError};
 
+use crate::rows::RowEngine;
 use crate::sqlite::SqliteError;
 
 /// Code that can store things.
@@ -53,6 +54,20 @@ pub trait Engine: Sync {
     /// # Errors
     /// There is none, it is damaged, or settings cannot be put in force.
     fn open(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError>;
+
+    /// Sets up what holds for the whole process and cannot be changed later. A worker calls it
+    /// first of all; who fills or verifies stores need not. The default has nothing to set up.
+    ///
+    /// # Errors
+    /// It is too late: the engine is in use.
+    fn set_up_process(&self, _settings: &Settings) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Rows beside blobs, if it speaks SQL.
+    fn rows(&self) -> Option<&dyn RowEngine> {
+        None
+    }
 
     /// Further paths that belong to the store at `path` and may or may not exist at a given
     /// moment, such as a journal.
@@ -140,6 +155,14 @@ pub trait Writer {
     /// # Errors
     /// It was not stored.
     fn put(&mut self, key: u64, value: &[u8]) -> Result<(), EngineError>;
+
+    /// Stores a blob under a key that has none, for whoever knows that. The default is `put`.
+    ///
+    /// # Errors
+    /// It was not stored, perhaps because there was one.
+    fn insert(&mut self, key: u64, value: &[u8]) -> Result<(), EngineError> {
+        self.put(key, value)
+    }
 
     /// Removes a blob; says whether there was one. Only between `begin` and `commit`.
     ///
@@ -245,6 +268,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether another connection held a lock that was needed: trying again may succeed.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Sqlite { source, .. } if source.is_busy())
+    }
+
     /// Whether the machine gave out rather than the store: disk full, I/O error, no memory.
     #[must_use]
     pub fn is_environment(&self) -> bool {

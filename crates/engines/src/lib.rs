@@ -13,7 +13,9 @@ mod key_map;
 pub mod memory;
 pub mod null;
 pub mod packfile;
+pub mod rows;
 pub mod sqlite;
+pub mod workloads;
 
 pub use engine::{Capabilities, Content, Engine, EngineError, ReadBack, Session, Store, Writer};
 

@@ -11,13 +11,16 @@ mod error;
 mod force;
 mod functions;
 mod library;
+mod row_session;
+mod rows;
 mod session;
 mod settings;
 mod statement;
 
 pub use blob::{BlobHandle, BlobId, BlobMode};
-pub use connection::{Checkpoint, Connection, ConnectionStatus, OpenMode};
+pub use connection::{CacheSharing, Checkpoint, Connection, ConnectionStatus, OpenMode};
 pub use engine::Sqlite;
 pub use error::SqliteError;
+pub(crate) use force::companions;
 pub use library::{Library, LibraryChoice, LibraryError, ProcessStatus, Status, Threading};
 pub use statement::{Row, Statement, StatementId};

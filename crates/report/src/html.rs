@@ -47,6 +47,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
                     @for (index, chart) in analysis.charts.iter().enumerate() {
                         (charts::section(run, analysis, chart, index))
                     }
+                    (crate::oltp_html::sections(run, analysis))
                     (tables::claims(analysis))
                     (tables::arms(run, analysis))
                     (tables::left_out(run, analysis))

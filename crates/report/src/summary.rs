@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
-use sqlitmus_core::case::Workload;
+use sqlitmus_core::case::{Case, Shape, Workload};
 use sqlitmus_core::claims::Judgement;
 use sqlitmus_core::dataset::{Dataset, SizeDistribution};
 use sqlitmus_core::keys::KeyOrder;
@@ -239,6 +239,22 @@ pub(crate) fn dataset_words(dataset: &Dataset) -> String {
     }
 }
 
+/// The data of a case, whatever it is.
+fn data_words(case: &Case) -> String {
+    let texts = || match &case.dataset.size {
+        SizeDistribution::Fixed(bytes) => size(*bytes),
+        _ => "several sizes".to_owned(),
+    };
+    match case.workload.shape() {
+        Shape::Blobs => dataset_words(&case.dataset),
+        Shape::Rows | Shape::NoRows => {
+            let rows = plural(case.dataset.count, "row", "rows");
+            format!("{rows} with two texts of {}", texts())
+        }
+        Shape::NoBlobs => format!("records of {}", texts()),
+    }
+}
+
 /// What is done to a blob, in words: `read in random order`.
 pub(crate) fn workload_words(workload: &Workload) -> String {
     format!(
@@ -309,7 +325,7 @@ fn batch(group: &Group, chart: &Chart) -> Option<u64> {
         .filter(|arm| chart.arms.contains(&arm.name));
     let mut operations = arms.filter_map(|arm| match arm.case.workload {
         Workload::Overwrite { operations, .. } => Some(operations),
-        Workload::Read { .. } => None,
+        _ => None,
     });
     let first = operations.next()?;
     operations.all(|other| other == first).then_some(first)
@@ -374,7 +390,7 @@ fn conditions(run: &Run, analysis: &Analysis) -> Vec<String> {
         }
     };
     if let Some((_, arm)) = run.plan.arms().next() {
-        add(dataset_words(&arm.case.dataset));
+        add(data_words(&arm.case));
     }
     for (_, arm) in run.plan.arms() {
         add(format!("{} order", order_words(arm.case.workload.order())));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use sqlitmus_core::analysis::analyse;
+use sqlitmus_core::parameters::PARAMETERS;
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::stopping::{MOST_ROUNDS, Stopping};
@@ -124,7 +125,12 @@ fn conclude(
 }
 
 fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
-    let suite = suites::find(&arguments.suite)?;
+    let mut suite = suites::find(&arguments.suite)?;
+    for (name, value) in parameters(arguments)? {
+        suite
+            .set_parameter(name, value)
+            .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
+    }
     let scale = if arguments.full {
         "full"
     } else {
@@ -158,6 +164,26 @@ fn require_planted(arguments: &MeasureArguments, plan: &Plan) -> Result<(), Fail
         )),
         _ => Ok(()),
     }
+}
+
+/// The suite's parameters that are to be changed.
+fn parameters(arguments: &MeasureArguments) -> Result<Vec<(&str, &str)>, Failure> {
+    let short = [("rows", &arguments.rows), ("threads", &arguments.threads)];
+    let short = short
+        .into_iter()
+        .filter_map(|(name, value)| Some(Ok((name, value.as_deref()?))));
+    let long = arguments.set.iter().map(|word| {
+        word.split_once('=').ok_or_else(|| {
+            let names = PARAMETERS
+                .iter()
+                .map(|(name, about)| format!("{name}: {about}"));
+            Failure::bad_input(
+                format!("`--set {word}` has no value"),
+                format!("NAME=VALUE, of {}", names.collect::<Vec<_>>().join("; ")),
+            )
+        })
+    });
+    short.chain(long).collect()
 }
 
 pub(super) fn refuse_existing(output: &Path) -> Result<(), Failure> {

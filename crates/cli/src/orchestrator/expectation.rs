@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use sqlitmus_core::dataset::{Dataset, consume, digest};
 use sqlitmus_core::keys::{KeyWalk, shuffle};
+use sqlitmus_core::rows::{Rows, UserSums};
 
 use crate::protocol::Span;
 
@@ -49,10 +50,51 @@ impl ContentSums {
     }
 }
 
-/// Which generation the keys of a store have, as far as this run has written them.
+/// What is known of a dataset's rows.
+#[derive(Debug)]
+pub struct RowFacts {
+    /// Rows in each table.
+    pub count: u64,
+    /// Sum of `user.c1` before any update.
+    pub c1_sum: i64,
+    /// What reading rows must add up to, before any update.
+    pub sums: UserSums,
+}
+
+impl RowFacts {
+    /// Makes every row once.
+    #[must_use]
+    pub fn new(dataset: &Dataset) -> Self {
+        let rows = Rows::new(dataset);
+        Self {
+            count: rows.count(),
+            c1_sum: rows.c1_sum(),
+            sums: UserSums::new(&rows),
+        }
+    }
+
+    /// Whether the sum of `user.c1` is what so many updates by one make it.
+    ///
+    /// # Errors
+    /// Says by how many it is not.
+    pub fn check_c1_sum(&self, c1_sum: i64, updates: u64) -> Result<(), String> {
+        let counted = c1_sum.wrapping_sub(self.c1_sum);
+        if counted == updates.cast_signed() {
+            return Ok(());
+        }
+        Err(format!(
+            "verification: {updates} updates were acknowledged, and the rows have counted {counted}"
+        ))
+    }
+}
+
+/// Which generation the keys of a store have, as far as this run has written them; for rows, how
+/// many were updated or imported.
 #[derive(Debug, Clone, Default)]
 pub struct Written {
     generations: HashMap<u64, u64>,
+    updates: u64,
+    imported: Option<u64>,
 }
 
 impl Written {
@@ -63,9 +105,33 @@ impl Written {
         }
     }
 
+    /// Notes updates of rows.
+    pub fn note_updates(&mut self, updates: u64) {
+        self.updates += updates;
+    }
+
+    /// Notes an import, which has emptied the table before.
+    pub fn note_import(&mut self, rows: u64) {
+        self.imported = Some(rows);
+    }
+
+    /// Updates of rows.
+    #[must_use]
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Rows that the last import has left; `None` if there was none.
+    #[must_use]
+    pub fn imported(&self) -> Option<u64> {
+        self.imported
+    }
+
     /// Takes over what was written later.
     pub fn then(&mut self, later: &Self) {
         self.generations.extend(&later.generations);
+        self.updates += later.updates;
+        self.imported = later.imported.or(self.imported);
     }
 
     /// The generation of a key; `None` if this run has not written it.
@@ -133,5 +199,45 @@ impl Verification {
                 "verification: the content of blob {key} is not what was stored"
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlitmus_core::dataset::SizeDistribution;
+
+    #[test]
+    fn acknowledged_updates_must_be_in_the_rows() {
+        let facts = RowFacts::new(&Dataset {
+            count: 10,
+            size: SizeDistribution::Fixed(5),
+            compressibility: 0.0,
+            seed: 1,
+        });
+        let mut written = Written::default();
+        written.note_updates(3);
+        let mut later = Written::default();
+        later.note_updates(4);
+        written.then(&later);
+        assert_eq!(
+            facts.check_c1_sum(facts.c1_sum + 7, written.updates()),
+            Ok(())
+        );
+        let lost = facts.check_c1_sum(facts.c1_sum + 6, written.updates());
+        assert!(lost.expect_err("one is lost").contains("7 updates"));
+    }
+
+    #[test]
+    fn the_last_import_counts() {
+        let mut written = Written::default();
+        assert_eq!(written.imported(), None);
+        written.note_import(5);
+        written.then(&Written::default());
+        assert_eq!(written.imported(), Some(5));
+        let mut later = Written::default();
+        later.note_import(2);
+        written.then(&later);
+        assert_eq!(written.imported(), Some(2));
     }
 }

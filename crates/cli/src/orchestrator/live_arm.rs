@@ -1,6 +1,8 @@
 //! One arm in its round: the steps of a trial, each asked of its worker and held against what is
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
+mod team;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,6 +21,8 @@ use crate::interruption;
 use crate::machine::page_cache::Residency;
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 
+pub use team::Team;
+
 /// A trial counts if at least one in so many of its slices was in the state that its case is
 /// labelled with.
 const SLICES_PER_NEEDED_SLICE: usize = 3;
@@ -35,6 +39,8 @@ pub struct LiveArm<'a> {
     /// Where in the common key order its next operation must be.
     position: usize,
     written: Written,
+    /// What several threads must do; `None` for workloads on blobs, which have one.
+    team: Option<Team>,
     latencies: Vec<Latencies>,
     finished: bool,
     gave_out: Option<String>,
@@ -77,6 +83,7 @@ impl<'a> LiveArm<'a> {
             keeps_content: false,
             position,
             written: Written::default(),
+            team: None,
             latencies: Vec::new(),
             finished: false,
             gave_out: None,
@@ -88,6 +95,11 @@ impl<'a> LiveArm<'a> {
     pub fn keep_content(&mut self, sums: Option<&'a ContentSums>) {
         self.keeps_content = true;
         self.sums = sums;
+    }
+
+    /// Its workload may have several threads, of which this is known.
+    pub fn be_team(&mut self, team: Team) {
+        self.team = Some(team);
     }
 
     /// Whether it goes on.
@@ -222,6 +234,9 @@ impl<'a> LiveArm<'a> {
         if self.arm.case.cache.is_cold() {
             return Ok(());
         }
+        if self.team.is_some() {
+            return self.start_team(generation);
+        }
         let Response::LedIn { read, written } = self.ask(&Request::LeadIn { generation })? else {
             return Err(lied("the worker did not answer a lead-in with a lead-in"));
         };
@@ -254,6 +269,9 @@ impl<'a> LiveArm<'a> {
         (turn, place): (u32, u32),
         slice_ns: u64,
     ) -> Result<(), Stop> {
+        if self.team.is_some() {
+            return self.team_slice(generation, (turn, place), slice_ns);
+        }
         let asked = Instant::now();
         let Response::Sliced {
             lead_in,
@@ -292,6 +310,7 @@ impl<'a> LiveArm<'a> {
                 let bytes = keys.map(|key| dataset.value_bytes(key) as u64).sum();
                 (bytes, Some(self.settle()?))
             }
+            _ => return Err(lied("the worker has answered for another workload")),
         };
         let sample = Sample {
             turn,
@@ -319,6 +338,10 @@ impl<'a> LiveArm<'a> {
     /// # Errors
     /// It does not, or not what it was to do.
     pub fn count(&mut self, walk: &KeyWalk, generation: u64) -> Result<(), Stop> {
+        if self.team.is_some() {
+            // Only the calls of one thread can be counted.
+            return Ok(());
+        }
         let Response::Counted { span, system_calls } = self.ask(&Request::Count { generation })?
         else {
             return Err(lied("the worker did not answer a count with a count"));
@@ -329,7 +352,7 @@ impl<'a> LiveArm<'a> {
             Workload::Overwrite { operations, .. } if span.operations == operations => {
                 self.written.note(walk, &span, generation);
             }
-            Workload::Overwrite { .. } => {
+            _ => {
                 return Err(lied(
                     "the worker did not write the whole batch to be counted",
                 ));
@@ -366,6 +389,9 @@ impl<'a> LiveArm<'a> {
     /// What it read is not what was stored, or the slices were not in the cache state that the
     /// case is labelled with.
     pub fn finish(&mut self, seed: u64) -> Result<(), Stop> {
+        if self.team.is_some() {
+            return self.finish_team();
+        }
         let verification = Verification::choose(&self.arm.case.dataset, &self.written, seed);
         let verify = if self.keeps_content {
             verification.keys.clone()

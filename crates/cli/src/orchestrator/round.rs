@@ -13,7 +13,7 @@ use sqlitmus_core::run::{Outcome, Trial};
 use sqlitmus_core::schedule::{key_offset, turn_order};
 
 use super::expectation::Written;
-use super::live_arm::LiveArm;
+use super::live_arm::{LiveArm, Team};
 use super::worker_process::WorkerProgram;
 use super::{Event, PlantedSlowdown};
 use crate::interruption;
@@ -45,6 +45,8 @@ pub struct RoundContext<'a> {
     pub may_drop_caches: bool,
     /// A slowdown planted in one arm.
     pub planted: Option<&'a PlantedSlowdown>,
+    /// What each arm has written in earlier rounds, by name; `None` if that is not known.
+    pub written: &'a BTreeMap<String, Option<Written>>,
     /// First generation that is not written yet; the lead-in and every slice take one.
     pub first_generation: u64,
     /// Who is told what happens.
@@ -208,8 +210,12 @@ impl<'a> RoundContext<'a> {
             trial,
         );
         if keeps_content {
-            let reads = !arm.case.workload.writes();
+            let workload = &arm.case.workload;
+            let reads = workload.is_about_blobs() && !workload.writes();
             live.keep_content(reads.then(|| self.stores.sums(&arm.case.dataset)));
+        }
+        if !arm.case.workload.is_about_blobs() {
+            live.be_team(self.team(member, common));
         }
         let is_cold = arm.case.cache.is_cold();
         let preparation = Preparation {
@@ -226,10 +232,23 @@ impl<'a> RoundContext<'a> {
                 .planted
                 .filter(|planted| planted.arm == arm.name)
                 .map_or(0.0, |planted| planted.share),
+            cores: self.stores.cores().to_vec(),
         };
         live.start(self.program, self.may_drop_caches);
         live.step(|live| live.prepare(preparation));
         live
+    }
+
+    fn team(&self, member: Member, common: &CommonWalk) -> Team {
+        let arm = &self.group.arms[member.index];
+        let is_about_rows = arm.case.workload.is_about_rows();
+        let rows = is_about_rows.then(|| self.stores.row_facts(&arm.case.dataset));
+        let before = match self.written.get(&arm.name) {
+            None => Some(0),
+            Some(written) => written.as_ref().map(Written::updates),
+        };
+        let seed = common.order_seed;
+        Team::new(arm, member.key_offset, seed, rows, before)
     }
 }
 

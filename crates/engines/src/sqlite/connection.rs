@@ -57,6 +57,17 @@ pub enum OpenMode {
     Create,
 }
 
+/// Whether connections of one process to one database share a page cache
+/// ("SQLite Shared-Cache Mode").
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CacheSharing {
+    /// Every connection has its own.
+    #[default]
+    Private,
+    /// One for all that are opened so, behind one mutex.
+    Shared,
+}
+
 /// What a checkpoint has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -97,6 +108,19 @@ impl Connection {
         path: &Path,
         mode: OpenMode,
     ) -> Result<Self, SqliteError> {
+        Self::open_sharing(library, path, mode, CacheSharing::Private)
+    }
+
+    /// As [`Connection::open`], with a page cache of its own or a shared one.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn open_sharing(
+        library: &'static Library,
+        path: &Path,
+        mode: OpenMode,
+        sharing: CacheSharing,
+    ) -> Result<Self, SqliteError> {
         let during = || format!("open {}", path.display());
         // An absolute path can be neither a URI nor one of SQLite's special names.
         let name = std::path::absolute(path)
@@ -108,6 +132,34 @@ impl Connection {
             OpenMode::ReadWrite => ffi::SQLITE_OPEN_READWRITE,
             OpenMode::Create => ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE,
         };
+        let flags = flags
+            | match sharing {
+                CacheSharing::Private => ffi::SQLITE_OPEN_PRIVATECACHE,
+                CacheSharing::Shared => ffi::SQLITE_OPEN_SHAREDCACHE,
+            };
+        Self::open_named(library, &name, flags, during)
+    }
+
+    /// Opens a new database in memory, which is gone when the connection closes.
+    ///
+    /// # Errors
+    /// No memory, or as [`Connection::open`] with a library for a single thread.
+    pub fn open_in_memory(library: &'static Library) -> Result<Self, SqliteError> {
+        let flags = ffi::SQLITE_OPEN_READWRITE
+            | ffi::SQLITE_OPEN_CREATE
+            | ffi::SQLITE_OPEN_MEMORY
+            | ffi::SQLITE_OPEN_PRIVATECACHE;
+        Self::open_named(library, c":memory:", flags, || {
+            "open a database in memory".to_owned()
+        })
+    }
+
+    fn open_named(
+        library: &'static Library,
+        name: &CStr,
+        flags: c_int,
+        during: impl Fn() -> String,
+    ) -> Result<Self, SqliteError> {
         if !library.occupy() {
             return Err(SqliteError::misuse(
                 &during(),
@@ -205,6 +257,19 @@ impl Connection {
         Ok(StatementId(self.statements.len() - 1))
     }
 
+    /// Throws a statement away and prepares it again under its number, for whoever prepares each
+    /// time.
+    ///
+    /// # Errors
+    /// As [`Connection::prepare`]; the statement is then as it was.
+    ///
+    /// # Panics
+    /// As [`Connection::statement`].
+    #[inline]
+    pub fn prepare_again(&mut self, id: StatementId) -> Result<(), SqliteError> {
+        self.statements[id.0].prepare_again(self.database)
+    }
+
     /// A prepared statement, ready to be bound and run.
     ///
     /// # Panics
@@ -231,6 +296,55 @@ impl Connection {
             Some(mut row) => Ok(Some(row.text(0)?.to_owned())),
             None => Ok(None),
         })
+    }
+
+    /// Copies all of this connection's database over the main database of another, page by page
+    /// and in one transaction there (the backup API). Returns the number of pages.
+    ///
+    /// # Errors
+    /// The other is in use, or cannot be written.
+    pub fn copy_to(&mut self, destination: &mut Self) -> Result<u64, SqliteError> {
+        let functions = self.database.functions;
+        if !ptr::eq(self.library, destination.library) {
+            return Err(SqliteError::misuse(
+                "copy the database",
+                "its copy is open in another SQLite",
+            ));
+        }
+        // SAFETY: both handles are open in the same library; the names are C strings.
+        let backup = unsafe {
+            (functions.sqlite3_backup_init)(
+                destination.database.raw.as_ptr(),
+                c"main".as_ptr(),
+                self.database.raw.as_ptr(),
+                c"main".as_ptr(),
+            )
+        };
+        if backup.is_null() {
+            return Err(destination.database.error("begin a copy"));
+        }
+        // SAFETY: the backup is open; a negative number means all pages.
+        let (code, pages) = unsafe {
+            let code = (functions.sqlite3_backup_step)(backup, -1);
+            (code, (functions.sqlite3_backup_pagecount)(backup))
+        };
+        // SAFETY: the backup is open and used no more.
+        let finished = unsafe { (functions.sqlite3_backup_finish)(backup) };
+        if code != ffi::SQLITE_DONE || finished != ffi::SQLITE_OK {
+            // A step that found the destination locked leaves no error there: its code says it.
+            let code = if code == ffi::SQLITE_DONE {
+                finished
+            } else {
+                code
+            };
+            return Err(SqliteError {
+                code: code & 0xff,
+                extended_code: code,
+                message: "the copy was not completed".to_owned(),
+                during: "copy the database".to_owned(),
+            });
+        }
+        Ok(u64::try_from(pages).unwrap_or(0))
     }
 
     /// Runs a statement that is needed once.

@@ -17,6 +17,10 @@ static const struct {
   const char *name;
   SqlitmusFunction function;
 } sqlitmus_functions[] = {
+  FUNCTION(sqlite3_backup_finish),
+  FUNCTION(sqlite3_backup_init),
+  FUNCTION(sqlite3_backup_pagecount),
+  FUNCTION(sqlite3_backup_step),
   FUNCTION(sqlite3_bind_blob64),
   FUNCTION(sqlite3_bind_int64),
   FUNCTION(sqlite3_bind_text),
@@ -36,6 +40,7 @@ static const struct {
   FUNCTION(sqlite3_column_int64),
   FUNCTION(sqlite3_column_text),
   FUNCTION(sqlite3_compileoption_get),
+  FUNCTION(sqlite3_config),
   FUNCTION(sqlite3_db_status),
   FUNCTION(sqlite3_errmsg),
   FUNCTION(sqlite3_exec),

@@ -29,9 +29,11 @@ use sqlitmus_core::settings::{SettingSpecification, Settings, SettingsError};
 use super::connection::Connection;
 use super::error::SqliteError;
 use super::force::{self, at};
+use super::rows::SqliteRows;
 use super::session::{KeyName, SqliteSession};
 use super::settings::{ENGINE, Layout, Plan, SETTINGS};
 use crate::engine::{Capabilities, Content, Engine, EngineError, Session, Store};
+use crate::rows::RowEngine;
 
 /// Blobs between two reports of progress.
 const PROGRESS_BLOBS: u64 = 256;
@@ -69,46 +71,25 @@ impl Engine for Sqlite {
         Plan::from(settings).map_or(Durability::None, |plan| plan.durability())
     }
 
+    fn set_up_process(&self, settings: &Settings) -> Result<(), EngineError> {
+        force::set_up(&Plan::from(settings)?)
+    }
+
+    fn rows(&self) -> Option<&dyn RowEngine> {
+        Some(&SqliteRows)
+    }
+
     fn create(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError> {
         let plan = Plan::from(settings)?;
-        // Before anything is created: a library that is not there leaves nothing behind.
-        force::library(&plan)?;
-        // SQLite would take a journal that lies there for the new database's own, and delete it.
-        let foreign = force::companions(path)
-            .into_iter()
-            .find(|companion| companion.symlink_metadata().is_ok());
-        if let Some(companion) = foreign {
-            return Err(EngineError::Exists(companion));
-        }
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|error| match error.kind() {
-                AlreadyExists => EngineError::Exists(path.to_owned()),
-                _ => EngineError::io("create", path)(error),
-            })?;
-        match create_table(path, &plan) {
-            Ok(()) => Ok(Box::new(SqliteStore::new(path, plan))),
-            Err(error) => {
-                // Ours, made a moment ago. The first failure is the one to report.
-                for leftover in std::iter::once(path.to_owned()).chain(force::companions(path)) {
-                    let _ = fs::remove_file(leftover);
-                }
-                Err(error)
-            }
-        }
+        plan.check_for_blobs()?;
+        create_file(path, &plan, plan.layout.schema())?;
+        Ok(Box::new(SqliteStore::new(path, plan)))
     }
 
     fn open(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError> {
         let plan = Plan::from(settings)?;
-        match path.metadata() {
-            Ok(metadata) if metadata.is_file() => {}
-            Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
-                return Err(EngineError::io("open", path)(error));
-            }
-            _ => return Err(EngineError::NoStore(path.to_owned())),
-        }
+        plan.check_for_blobs()?;
+        require_file(path)?;
         // Whether it is a store, and takes the settings, is found out now and not in a trial.
         let connection = force::open(path, &plan)?;
         connection.close().map_err(at(path))?;
@@ -120,16 +101,77 @@ impl Engine for Sqlite {
     }
 }
 
-/// Makes the table in an empty file and puts the settings in force, so that those which stand in
+/// Creates a database with a schema and the plan's settings in a file that does not exist.
+pub(super) fn create_file(path: &Path, plan: &Plan, schema: &str) -> Result<(), EngineError> {
+    // Before anything is created: a library that is not there leaves nothing behind.
+    force::library(plan)?;
+    // SQLite would take a journal that lies there for the new database's own, and delete it.
+    let foreign = force::companions(path)
+        .into_iter()
+        .find(|companion| companion.symlink_metadata().is_ok());
+    if let Some(companion) = foreign {
+        return Err(EngineError::Exists(companion));
+    }
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|error| match error.kind() {
+            AlreadyExists => EngineError::Exists(path.to_owned()),
+            _ => EngineError::io("create", path)(error),
+        })?;
+    create_tables(path, plan, schema).inspect_err(|_| {
+        // Ours, made a moment ago. The first failure is the one to report.
+        for leftover in std::iter::once(path.to_owned()).chain(force::companions(path)) {
+            let _ = fs::remove_file(leftover);
+        }
+    })
+}
+
+/// Refuses what is no file.
+pub(super) fn require_file(path: &Path) -> Result<(), EngineError> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
+            Err(EngineError::io("open", path)(error))
+        }
+        _ => Err(EngineError::NoStore(path.to_owned())),
+    }
+}
+
+/// Makes the tables in an empty file and puts the settings in force, so that those which stand in
 /// the database (page size, WAL mode) do.
-fn create_table(path: &Path, plan: &Plan) -> Result<(), EngineError> {
+fn create_tables(path: &Path, plan: &Plan, schema: &str) -> Result<(), EngineError> {
     let mut connection = force::connect(path, plan)?;
     connection
         .set_pragma("page_size", plan.page_bytes)
-        .and_then(|()| connection.execute(plan.layout.schema()))
+        .and_then(|()| connection.execute(schema))
         .map_err(at(path))?;
     force::put_in_force(&mut connection, path, plan)?;
     connection.close().map_err(at(path))
+}
+
+/// A connection for loading: without a journal, without waiting for the device and without giving
+/// way to anybody, whatever the settings.
+pub(super) fn connect_for_loading(path: &Path, plan: &Plan) -> Result<Connection, EngineError> {
+    let mut connection = force::connect(path, plan)?;
+    let loading = [
+        ("locking_mode", "exclusive"),
+        ("journal_mode", "off"),
+        ("synchronous", "off"),
+    ];
+    for (name, value) in loading {
+        connection.set_pragma(name, value).map_err(at(path))?;
+    }
+    let mode = connection.pragma_text("journal_mode").map_err(at(path))?;
+    if mode.as_deref() != Some("off") {
+        // Only somebody else's open connection keeps SQLite from leaving WAL mode.
+        return Err(at(path)(SqliteError::misuse(
+            "load",
+            "the database is in use",
+        )));
+    }
+    Ok(connection)
 }
 
 struct SqliteStore {
@@ -184,32 +226,13 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    /// Loads without a journal, without waiting for the device and without giving way to anybody,
-    /// whatever the settings; the settings are put in force again afterwards.
+    /// Loads as [`connect_for_loading`] says; the settings are put in force again afterwards.
     fn load(
         &self,
         content: &dyn Content,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), EngineError> {
-        let mut connection = force::connect(&self.path, &self.plan)?;
-        let loading = [
-            ("locking_mode", "exclusive"),
-            ("journal_mode", "off"),
-            ("synchronous", "off"),
-        ];
-        for (name, value) in loading {
-            connection.set_pragma(name, value).map_err(at(&self.path))?;
-        }
-        let mode = connection
-            .pragma_text("journal_mode")
-            .map_err(at(&self.path))?;
-        if mode.as_deref() != Some("off") {
-            // Only somebody else's open connection keeps SQLite from leaving WAL mode.
-            return Err(at(&self.path)(SqliteError::misuse(
-                "load",
-                "the database is in use",
-            )));
-        }
+        let mut connection = connect_for_loading(&self.path, &self.plan)?;
         self.insert_all(&mut connection, content, progress)?;
         connection.close().map_err(at(&self.path))?;
         let connection = force::open(&self.path, &self.plan)?;

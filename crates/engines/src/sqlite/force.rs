@@ -12,10 +12,6 @@ use super::library::{Library, LibraryError, Threading};
 use super::settings::{Checkpoints, ENGINE, Layout, Mapped, Plan, Synchronous};
 use crate::engine::{EngineError, ReadBack};
 
-/// How long a statement waits for another connection's lock. Long enough for a checkpoint of
-/// somebody else's, short enough to be seen as an error rather than as a hang.
-const BUSY_TIMEOUT_MS: u32 = 5000;
-
 /// SQLite's default for `PRAGMA wal_autocheckpoint`, in pages: while a long batch is written, the
 /// log is copied as it would be without us, so that it does not grow beyond all bounds.
 const AUTOMATIC_CHECKPOINT_PAGES: u32 = 1000;
@@ -40,7 +36,18 @@ pub(super) fn at(path: &Path) -> impl Fn(SqliteError) -> EngineError + use<'_> {
 
 /// The library that the plan names.
 pub(super) fn library(plan: &Plan) -> Result<&'static Library, EngineError> {
-    Library::load(&plan.library).map_err(|error| match error {
+    Library::load(&plan.library).map_err(refused)
+}
+
+/// Sets the library that the plan names up for this process: what cannot be changed any more once
+/// it is in use.
+pub(super) fn set_up(plan: &Plan) -> Result<(), EngineError> {
+    let loaded = Library::load_with(&plan.library, plan.memory_statistics);
+    loaded.map(|_| ()).map_err(refused)
+}
+
+fn refused(error: LibraryError) -> EngineError {
+    match error {
         LibraryError::Missing(_) => EngineError::Unavailable(error.to_string()),
         _ => EngineError::Settings(SettingsError::Contradiction {
             engine: ENGINE.to_owned(),
@@ -49,7 +56,7 @@ pub(super) fn library(plan: &Plan) -> Result<&'static Library, EngineError> {
                    libsqlite3.so"
                 .to_owned(),
         }),
-    })
+    }
 }
 
 /// A connection to an existing database, with all settings in force.
@@ -63,9 +70,10 @@ pub(super) fn open(path: &Path, plan: &Plan) -> Result<Connection, EngineError> 
 /// A connection to an existing database, with nothing but the busy timeout set.
 pub(super) fn connect(path: &Path, plan: &Plan) -> Result<Connection, EngineError> {
     let mut connection =
-        Connection::open(library(plan)?, path, OpenMode::ReadWrite).map_err(at(path))?;
+        Connection::open_sharing(library(plan)?, path, OpenMode::ReadWrite, plan.sharing)
+            .map_err(at(path))?;
     connection
-        .set_busy_timeout_ms(BUSY_TIMEOUT_MS)
+        .set_busy_timeout_ms(plan.busy_timeout_ms)
         .map_err(at(path))?;
     Ok(connection)
 }
@@ -82,7 +90,7 @@ pub(super) fn put_in_force(
     };
     let automatic_checkpoint = match plan.checkpoints {
         Checkpoints::Apart => 0,
-        Checkpoints::Included => AUTOMATIC_CHECKPOINT_PAGES,
+        Checkpoints::Included | Checkpoints::Automatic => AUTOMATIC_CHECKPOINT_PAGES,
     };
     let pragmas = [
         ("locking_mode", "normal".to_owned()),
@@ -108,6 +116,7 @@ pub(super) fn put_in_force(
         ("synchronous", plan.synchronous.word().to_owned()),
         ("locking_mode", "normal".to_owned()),
         ("wal_autocheckpoint", automatic_checkpoint.to_string()),
+        ("busy_timeout", busy_timeout(plan.busy_timeout_ms.into())),
     ];
     for (name, asked) in expected {
         if got(name) != asked {
@@ -188,6 +197,7 @@ pub(super) fn read_back(
     ] {
         set(name, number(name)?.to_string());
     }
+    set("busy_timeout", busy_timeout(number("busy_timeout")?));
     let synchronous = number("synchronous")?;
     let word = usize::try_from(synchronous)
         .ok()
@@ -198,9 +208,40 @@ pub(super) fn read_back(
         let word = connection.pragma_text(name).map_err(at(path))?;
         set(name, word.unwrap_or_default());
     }
-    let layout = layout(connection, path)?;
-    set("layout", layout.map_or("none", Layout::word).to_owned());
+    let statistics = match library.keeps_memory_statistics() {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "unknown",
+    };
+    set("memory_statistics_kept", statistics.to_owned());
     Ok(back)
+}
+
+/// The setting for a number of milliseconds.
+fn busy_timeout(timeout_ms: i64) -> String {
+    match timeout_ms {
+        0 => "none".to_owned(),
+        timeout_ms => timeout_ms.to_string(),
+    }
+}
+
+/// Checks that the live library keeps memory statistics as asked. Only where it could be set up
+/// for that: a process that uses several libraries, or one that was in use before, cannot.
+pub(super) fn check_memory_statistics(plan: &Plan, got: &ReadBack) -> Result<(), EngineError> {
+    let Some(asked) = plan
+        .memory_statistics
+        .map(|on| if on { "on" } else { "off" })
+    else {
+        return Ok(());
+    };
+    match got.get("memory_statistics_kept") {
+        Some(got) if got != asked => Err(EngineError::NotInForce {
+            name: "memory_statistics",
+            asked: asked.to_owned(),
+            got: got.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that the database holds a table of the plan's layout.
@@ -220,7 +261,10 @@ fn check_table(connection: &mut Connection, path: &Path, plan: &Plan) -> Result<
 }
 
 /// What the table looks like; `None` if there is no such table.
-fn layout(connection: &mut Connection, path: &Path) -> Result<Option<Layout>, EngineError> {
+pub(super) fn layout(
+    connection: &mut Connection,
+    path: &Path,
+) -> Result<Option<Layout>, EngineError> {
     let columns = connection
         .query_text("SELECT group_concat(lower(name)) FROM pragma_table_info('kv')")
         .map_err(at(path))?;
@@ -237,7 +281,7 @@ fn layout(connection: &mut Connection, path: &Path) -> Result<Option<Layout>, En
 }
 
 /// Files that SQLite keeps beside a database, by its naming.
-pub(super) fn companions(path: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn companions(path: &Path) -> Vec<std::path::PathBuf> {
     ["-journal", "-wal", "-shm"]
         .iter()
         .map(|suffix| {

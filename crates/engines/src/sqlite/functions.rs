@@ -6,7 +6,9 @@ use std::ffi::{CStr, c_char, c_double, c_int, c_uchar, c_void};
 use std::ptr::NonNull;
 
 use libsqlite3_sys as ffi;
-use libsqlite3_sys::{sqlite3, sqlite3_blob, sqlite3_int64, sqlite3_stmt, sqlite3_uint64};
+use libsqlite3_sys::{
+    sqlite3, sqlite3_backup, sqlite3_blob, sqlite3_int64, sqlite3_stmt, sqlite3_uint64,
+};
 
 /// What SQLite calls when it no longer needs a bound value; `None` is `SQLITE_STATIC`.
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -21,11 +23,14 @@ pub(super) type Address = NonNull<c_void>;
 macro_rules! functions {
     (
         required { $($name:ident: fn($($argument:ty),*) -> $result:ty;)* }
+        variadic { $($variadic:ident: fn($variadic_argument:ty) -> $variadic_result:ty;)* }
         optional { $($option:ident: fn($($option_argument:ty),*) -> $option_result:ty;)* }
     ) => {
         /// SQLite's functions, each under its own name.
         pub(super) struct Functions {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> $result,)*
+            $(pub(super) $variadic:
+                unsafe extern "C" fn($variadic_argument, ...) -> $variadic_result,)*
             $(pub(super) $option:
                 Option<unsafe extern "C" fn($($option_argument),*) -> $option_result>,)*
         }
@@ -36,6 +41,7 @@ macro_rules! functions {
             pub(super) fn linked() -> Self {
                 Self {
                     $($name: ffi::$name,)*
+                    $($variadic: ffi::$variadic,)*
                     $($option: Some(ffi::$option),)*
                 }
             }
@@ -60,6 +66,14 @@ macro_rules! functions {
                         unsafe { std::mem::transmute::<
                             Address,
                             unsafe extern "C" fn($($argument),*) -> $result,
+                        >(address) }
+                    },)*
+                    $($variadic: {
+                        let address = find(c_name!($variadic)).ok_or(stringify!($variadic))?;
+                        // SAFETY: as above.
+                        unsafe { std::mem::transmute::<
+                            Address,
+                            unsafe extern "C" fn($variadic_argument, ...) -> $variadic_result,
                         >(address) }
                     },)*
                     $($option: find(c_name!($option)).map(|address| {
@@ -90,6 +104,11 @@ macro_rules! c_name {
 // libraries from 3.8.7 on are driven in the same way.
 functions! {
     required {
+        sqlite3_backup_finish: fn(*mut sqlite3_backup) -> c_int;
+        sqlite3_backup_init:
+            fn(*mut sqlite3, *const c_char, *mut sqlite3, *const c_char) -> *mut sqlite3_backup;
+        sqlite3_backup_pagecount: fn(*mut sqlite3_backup) -> c_int;
+        sqlite3_backup_step: fn(*mut sqlite3_backup, c_int) -> c_int;
         sqlite3_bind_blob64:
             fn(*mut sqlite3_stmt, c_int, *const c_void, sqlite3_uint64, Destructor) -> c_int;
         sqlite3_bind_int64: fn(*mut sqlite3_stmt, c_int, sqlite3_int64) -> c_int;
@@ -136,6 +155,9 @@ functions! {
         sqlite3_threadsafe: fn() -> c_int;
         sqlite3_wal_checkpoint_v2:
             fn(*mut sqlite3, *const c_char, c_int, *mut c_int, *mut c_int) -> c_int;
+    }
+    variadic {
+        sqlite3_config: fn(c_int) -> c_int;
     }
     optional {
         // Left out by -DSQLITE_OMIT_COMPILEOPTION_DIAGS.

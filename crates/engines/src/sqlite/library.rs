@@ -75,6 +75,14 @@ pub enum LibraryError {
         /// What is not there.
         function: &'static str,
     },
+    /// It has been set up already, and in another way than it is to be.
+    #[error(
+        "the SQLite library `{library}` is in use: memory statistics cannot be switched any more"
+    )]
+    InUse {
+        /// Which one was asked for.
+        library: LibraryChoice,
+    },
     /// It cannot set itself up.
     #[error("the SQLite library `{library}` cannot be initialised: SQLite code {code}")]
     Initialise {
@@ -129,6 +137,8 @@ pub struct Library {
     choice: LibraryChoice,
     pub(super) functions: Functions,
     threading: Threading,
+    /// Whether memory statistics were switched, and to what; `None` is as it was compiled.
+    memory_statistics: Option<bool>,
     /// Whether a connection is open; kept only for [`Threading::Single`].
     occupied: AtomicBool,
 }
@@ -155,9 +165,29 @@ impl Library {
     /// `libsqlite3.so.0`, `system` may be that library again. What is really in use,
     /// [`Library::source_id`] says.
     pub fn load(choice: &LibraryChoice) -> Result<&'static Self, LibraryError> {
+        Self::load_with(choice, None)
+    }
+
+    /// As [`Library::load`], with memory statistics switched on or off (`SQLITE_CONFIG_MEMSTATUS`).
+    /// That can be done once, before anything else in the process uses the library.
+    ///
+    /// # Errors
+    /// As [`Library::load`]; and [`LibraryError::InUse`] if it was loaded otherwise before.
+    pub fn load_with(
+        choice: &LibraryChoice,
+        memory_statistics: Option<bool>,
+    ) -> Result<&'static Self, LibraryError> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = loaded.iter().find(|library| library.choice == *choice) {
-            return Ok(library);
+            let is_other =
+                memory_statistics.is_some() && memory_statistics != library.memory_statistics;
+            return if is_other {
+                Err(LibraryError::InUse {
+                    library: choice.clone(),
+                })
+            } else {
+                Ok(library)
+            };
         }
         let functions = match choice {
             LibraryChoice::Bundled => Functions::linked(),
@@ -171,12 +201,28 @@ impl Library {
             LibraryChoice::System => functions_of(open_system()?, Path::new("system"), choice)?,
             LibraryChoice::Path(path) => functions_of(open_path(path)?, path, choice)?,
         };
-        let library = Box::leak(Box::new(Self::initialised(choice.clone(), functions)?));
+        let initialised = Self::initialised(choice.clone(), functions, memory_statistics)?;
+        let library = Box::leak(Box::new(initialised));
         loaded.push(library);
         Ok(library)
     }
 
-    fn initialised(choice: LibraryChoice, functions: Functions) -> Result<Self, LibraryError> {
+    fn initialised(
+        choice: LibraryChoice,
+        functions: Functions,
+        memory_statistics: Option<bool>,
+    ) -> Result<Self, LibraryError> {
+        if let Some(on) = memory_statistics {
+            // SAFETY: this option takes one int. It must not be called while another thread is in
+            // the library: the library is being loaded, under the lock of all that is loaded. If
+            // something else in the process has set it up already, SQLite refuses.
+            let code = unsafe {
+                (functions.sqlite3_config)(ffi::SQLITE_CONFIG_MEMSTATUS, c_int::from(on))
+            };
+            if code != ffi::SQLITE_OK {
+                return Err(LibraryError::InUse { library: choice });
+            }
+        }
         // Libraries compiled with SQLITE_OMIT_AUTOINIT need it; elsewhere it does no harm.
         // SAFETY: may be called at any time, any number of times, from any thread.
         let code = unsafe { (functions.sqlite3_initialize)() };
@@ -196,6 +242,7 @@ impl Library {
             choice,
             functions,
             threading,
+            memory_statistics,
             occupied: AtomicBool::new(false),
         })
     }
@@ -252,6 +299,15 @@ impl Library {
         // mutexes it needs.
         let code = unsafe { status64(which as c_int, &mut current, &mut highest, 0) };
         (code == ffi::SQLITE_OK).then_some(Status { current, highest })
+    }
+
+    /// Whether it keeps memory statistics: every allocation then takes one mutex of the whole
+    /// process. `None` if that cannot be told. To be asked while a connection is open, which has
+    /// memory.
+    #[must_use]
+    pub fn keeps_memory_statistics(&self) -> Option<bool> {
+        let used = self.status(ProcessStatus::MemoryUsed)?;
+        Some(used.highest > 0)
     }
 
     /// Notes that a connection is about to be opened. A library without mutexes keeps state of
@@ -371,8 +427,8 @@ mod tests {
 
     #[test]
     fn a_library_without_mutexes_has_one_connection_at_a_time() {
-        let mut library =
-            Library::initialised(LibraryChoice::Bundled, Functions::linked()).expect("linked");
+        let mut library = Library::initialised(LibraryChoice::Bundled, Functions::linked(), None)
+            .expect("linked");
         assert!(library.occupy() && library.occupy(), "it has mutexes");
         library.threading = Threading::Single;
         assert!(library.occupy());
@@ -387,6 +443,6 @@ mod tests {
         assert_eq!(version, "unknown version");
         // SAFETY: nothing is found, so nothing is called.
         let missing = unsafe { Functions::found_by(&|_| None) };
-        assert_eq!(missing.err(), Some("sqlite3_bind_blob64"));
+        assert_eq!(missing.err(), Some("sqlite3_backup_finish"));
     }
 }

@@ -10,7 +10,9 @@ use super::blob::{BlobId, BlobMode};
 use super::connection::{Connection, ConnectionStatus};
 use super::error::SqliteError;
 use super::force::{self, at};
-use super::settings::{Api, Checkpoints, JournalMode, Layout, Plan, ReadTransaction, Transaction};
+use super::settings::{
+    Api, Checkpoints, JournalMode, Layout, Plan, Prepare, ReadTransaction, Transaction,
+};
 use super::statement::{Statement, StatementId};
 use crate::engine::{EngineError, ReadBack, Session, Writer};
 
@@ -45,13 +47,14 @@ struct Prepared {
     delete: StatementId,
     keys: StatementId,
     begin: StatementId,
-    begin_immediate: StatementId,
+    begin_writing: StatementId,
     commit: StatementId,
     rollback: StatementId,
 }
 
 impl Prepared {
-    fn new(connection: &mut Connection, layout: Layout) -> Result<Self, SqliteError> {
+    fn new(connection: &mut Connection, plan: &Plan) -> Result<Self, SqliteError> {
+        let layout = plan.layout;
         let key = layout.key_column();
         let mut prepare = |sql: &str| connection.prepare(sql);
         Ok(Self {
@@ -65,7 +68,7 @@ impl Prepared {
             delete: prepare(&format!("DELETE FROM kv WHERE {key}=?1"))?,
             keys: prepare(&format!("SELECT CAST({key} AS INTEGER) FROM kv ORDER BY 1"))?,
             begin: prepare("BEGIN")?,
-            begin_immediate: prepare("BEGIN IMMEDIATE")?,
+            begin_writing: prepare(plan.begin.sql())?,
             commit: prepare("COMMIT")?,
             rollback: prepare("ROLLBACK")?,
         })
@@ -93,7 +96,7 @@ impl SqliteSession {
         commits: Arc<AtomicU64>,
     ) -> Result<Self, EngineError> {
         let mut connection = force::open(path, &plan)?;
-        let prepared = Prepared::new(&mut connection, plan.layout).map_err(at(path))?;
+        let prepared = Prepared::new(&mut connection, &plan).map_err(at(path))?;
         Ok(Self {
             path: path.to_owned(),
             plan,
@@ -111,6 +114,15 @@ impl SqliteSession {
 
     fn run(&mut self, statement: StatementId) -> Result<(), SqliteError> {
         self.connection.statement(statement).run()
+    }
+
+    /// Prepares a statement for its next run, if that is done each time.
+    #[inline]
+    fn prepare_if_each(&mut self, statement: StatementId) -> Result<(), SqliteError> {
+        match self.plan.prepare {
+            Prepare::Once => Ok(()),
+            Prepare::Each => self.connection.prepare_again(statement),
+        }
     }
 
     /// Sees to it that reads happen in a held read transaction, and not in one that began before
@@ -152,6 +164,7 @@ impl SqliteSession {
         key: u64,
         consume: &mut dyn FnMut(&[u8]),
     ) -> Result<Found, SqliteError> {
+        self.prepare_if_each(self.prepared.select)?;
         let mut statement = self.connection.statement(self.prepared.select);
         bind_key(&mut statement, self.plan.layout, &mut self.name, key)?;
         let Some(mut row) = statement.step()? else {
@@ -247,6 +260,7 @@ impl SqliteSession {
         key: u64,
         value: Option<&[u8]>,
     ) -> Result<Found, SqliteError> {
+        self.prepare_if_each(statement)?;
         let mut statement = self.connection.statement(statement);
         bind_key(&mut statement, self.plan.layout, &mut self.name, key)?;
         if let Some(value) = value {
@@ -307,7 +321,7 @@ impl SqliteSession {
             Transaction::Every(limit) => limit,
         };
         if pending == 0 && !self.connection.is_in_transaction() {
-            self.run(self.prepared.begin_immediate)?;
+            self.run(self.prepared.begin_writing)?;
         }
         let found = write(self)?;
         self.batch = Some(pending + 1);
@@ -426,11 +440,10 @@ impl Session for SqliteSession {
 
     fn read_back(&mut self) -> Result<ReadBack, EngineError> {
         let mut back = force::read_back(&mut self.connection, &self.path, &self.plan)?;
-        // These are no settings of SQLite's: they say how this session calls it.
-        for name in ["api", "read_transaction", "transaction", "checkpoint"] {
-            let value = self.plan.resolved.get(name).unwrap_or_default();
-            back.insert(name.to_owned(), value.to_owned());
-        }
+        let layout = force::layout(&mut self.connection, &self.path)?;
+        let layout = layout.map_or("none", Layout::word);
+        back.insert("layout".to_owned(), layout.to_owned());
+        self.plan.add_own(&mut back);
         let unsettled = self.unsettled_pages.to_string();
         back.insert("unsettled_pages".to_owned(), unsettled);
         Ok(back)
@@ -441,7 +454,7 @@ impl Writer for SqliteSession {
     fn begin(&mut self) -> Result<(), EngineError> {
         let begun = self.abandon().and_then(|()| match self.plan.transaction {
             Transaction::One => Ok(()),
-            Transaction::All | Transaction::Every(_) => self.run(self.prepared.begin_immediate),
+            Transaction::All | Transaction::Every(_) => self.run(self.prepared.begin_writing),
         });
         begun.map_err(at(&self.path))?;
         self.batch = Some(0);
@@ -451,6 +464,14 @@ impl Writer for SqliteSession {
     fn put(&mut self, key: u64, value: &[u8]) -> Result<(), EngineError> {
         self.write(|session| session.put_value(key, value).map(|()| Found::Yes))
             .map(|_| ())
+    }
+
+    fn insert(&mut self, key: u64, value: &[u8]) -> Result<(), EngineError> {
+        let inserted = self.write(|session| {
+            session.close_blob()?;
+            session.change(session.prepared.insert, key, Some(value))
+        });
+        inserted.map(|_| ())
     }
 
     fn delete(&mut self, key: u64) -> Result<bool, EngineError> {

@@ -5,7 +5,9 @@
 use sqlitmus_core::case::Durability;
 use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings, SettingsError};
 
+use super::connection::CacheSharing;
 use super::library::LibraryChoice;
+use crate::engine::ReadBack;
 
 /// Name of the engine.
 pub(super) const ENGINE: &str = "sqlite";
@@ -103,10 +105,76 @@ pub(super) const SETTINGS: &[SettingSpecification] = &[
     },
     SettingSpecification {
         name: "checkpoint",
-        kind: SettingKind::Choice(&["apart", "included"]),
+        kind: SettingKind::Choice(&["apart", "included", "automatic"]),
         default: "apart",
         stored: false,
-        about: "with a write-ahead log: checkpoints only when settling, or as part of committing",
+        about: "with a write-ahead log: checkpoints only when settling, with every batch, or as \
+                SQLite does by itself, every 1000 pages",
+    },
+    SettingSpecification {
+        name: "prepare",
+        kind: SettingKind::Choice(&["once", "each"]),
+        default: "once",
+        stored: false,
+        about: "statements are prepared once, or each time they are run",
+    },
+    SettingSpecification {
+        name: "begin",
+        kind: SettingKind::Choice(&["immediate", "deferred"]),
+        default: "immediate",
+        stored: false,
+        about: "a writing transaction takes its lock as it begins, or at its first write",
+    },
+    SettingSpecification {
+        name: "busy_timeout",
+        kind: SettingKind::CountOr(&["none"]),
+        // Long enough for a checkpoint of somebody else's, short enough to be seen as an error
+        // rather than as a hang.
+        default: "5000",
+        stored: false,
+        about: "milliseconds that a statement waits for another connection's lock",
+    },
+    SettingSpecification {
+        name: "cache_sharing",
+        kind: SettingKind::Choice(&["private", "shared"]),
+        default: "private",
+        stored: false,
+        about: "rows: each connection has its own page cache, or all share one (never faster)",
+    },
+    SettingSpecification {
+        name: "memory_statistics",
+        kind: SettingKind::Choice(&["as-compiled", "on", "off"]),
+        default: "as-compiled",
+        stored: false,
+        about: "whether SQLite counts its memory, under one mutex for the whole process",
+    },
+    SettingSpecification {
+        name: "insert",
+        kind: SettingKind::Choice(&["prepared", "text", "multi-row"]),
+        default: "prepared",
+        stored: false,
+        about: "rows: bound to a prepared INSERT, as SQL text, or many to one INSERT",
+    },
+    SettingSpecification {
+        name: "index",
+        kind: SettingKind::Choice(&["none", "c1"]),
+        default: "none",
+        stored: true,
+        about: "rows: secondary index of user",
+    },
+    SettingSpecification {
+        name: "residence",
+        kind: SettingKind::Choice(&["file", "memory"]),
+        default: "file",
+        stored: false,
+        about: "rows: in the file, or in memory and copied over the file now and then",
+    },
+    SettingSpecification {
+        name: "copy_every",
+        kind: SettingKind::CountOr(&["never"]),
+        default: "1000",
+        stored: false,
+        about: "rows in memory: milliseconds between two copies",
     },
 ];
 
@@ -229,6 +297,49 @@ pub(super) enum Transaction {
 pub(super) enum Checkpoints {
     Apart,
     Included,
+    Automatic,
+}
+
+/// When statements are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prepare {
+    Once,
+    Each,
+}
+
+/// When a writing transaction takes its lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    Immediate,
+    Deferred,
+}
+
+impl Begin {
+    /// SQL that begins such a transaction.
+    pub(super) fn sql(self) -> &'static str {
+        match self {
+            Self::Immediate => "BEGIN IMMEDIATE",
+            Self::Deferred => "BEGIN",
+        }
+    }
+}
+
+/// How rows are handed to SQLite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Insert {
+    Prepared,
+    Text,
+    MultiRow,
+}
+
+/// Where the database is while it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Residence {
+    File,
+    /// In memory; copied over the file after so many milliseconds, or never.
+    Memory {
+        copy_every_ms: Option<u64>,
+    },
 }
 
 /// Resolved settings, in types.
@@ -245,6 +356,15 @@ pub(super) struct Plan {
     pub(super) layout: Layout,
     pub(super) transaction: Transaction,
     pub(super) checkpoints: Checkpoints,
+    pub(super) prepare: Prepare,
+    pub(super) begin: Begin,
+    pub(super) busy_timeout_ms: u32,
+    pub(super) sharing: CacheSharing,
+    pub(super) memory_statistics: Option<bool>,
+    pub(super) insert: Insert,
+    /// Whether `user` has its secondary index.
+    pub(super) indexed: bool,
+    pub(super) residence: Residence,
     /// The settings as resolved, for those that only this engine, not SQLite, knows of.
     pub(super) resolved: Settings,
 }
@@ -258,7 +378,7 @@ impl Plan {
     pub(super) fn from(settings: &Settings) -> Result<Self, SettingsError> {
         let resolved = settings.resolve(ENGINE, SETTINGS)?;
         let value = |name| resolved.get(name).unwrap_or_default();
-        let number = |name| value(name).parse().unwrap_or(0);
+        let number = |name| value(name).parse::<u64>().unwrap_or(0);
         let plan = Self {
             library: match value("library") {
                 "bundled" => LibraryChoice::Bundled,
@@ -306,7 +426,39 @@ impl Plan {
             },
             checkpoints: match value("checkpoint") {
                 "apart" => Checkpoints::Apart,
-                _ => Checkpoints::Included,
+                "included" => Checkpoints::Included,
+                _ => Checkpoints::Automatic,
+            },
+            prepare: match value("prepare") {
+                "once" => Prepare::Once,
+                _ => Prepare::Each,
+            },
+            begin: match value("begin") {
+                "immediate" => Begin::Immediate,
+                _ => Begin::Deferred,
+            },
+            // SQLite keeps it in an int.
+            busy_timeout_ms: number("busy_timeout").min(i32::MAX as u64) as u32,
+            sharing: match value("cache_sharing") {
+                "private" => CacheSharing::Private,
+                _ => CacheSharing::Shared,
+            },
+            memory_statistics: match value("memory_statistics") {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            },
+            insert: match value("insert") {
+                "prepared" => Insert::Prepared,
+                "text" => Insert::Text,
+                _ => Insert::MultiRow,
+            },
+            indexed: value("index") != "none",
+            residence: match value("residence") {
+                "file" => Residence::File,
+                _ => Residence::Memory {
+                    copy_every_ms: Some(number("copy_every")).filter(|every| *every > 0),
+                },
             },
             resolved,
         };
@@ -328,7 +480,7 @@ impl Plan {
                 "use `api = select`, or `layout = rowid`",
             );
         }
-        if self.checkpoints == Checkpoints::Included && self.journal_mode != JournalMode::Wal {
+        if self.checkpoints != Checkpoints::Apart && self.journal_mode != JournalMode::Wal {
             return contradiction(
                 "only a write-ahead log has checkpoints to include",
                 "use `journal_mode = wal`, or `checkpoint = apart`",
@@ -346,7 +498,53 @@ impl Plan {
                 "use a multiple of 1024 bytes for `cache`",
             );
         }
+        if self.residence != Residence::File && self.sharing == CacheSharing::Shared {
+            return contradiction(
+                "a database in memory belongs to one connection here",
+                "use `cache_sharing = private`",
+            );
+        }
         Ok(())
+    }
+
+    /// Adds the settings that are none of SQLite's to what a live connection says: they tell how
+    /// a session calls it.
+    pub(super) fn add_own(&self, back: &mut ReadBack) {
+        for name in [
+            "api",
+            "read_transaction",
+            "transaction",
+            "checkpoint",
+            "prepare",
+            "begin",
+            "cache_sharing",
+            "memory_statistics",
+            "insert",
+            "index",
+            "residence",
+            "copy_every",
+        ] {
+            let value = self.resolved.get(name).unwrap_or_default();
+            back.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// Refuses settings that mean something for rows alone.
+    pub(super) fn check_for_blobs(&self) -> Result<(), SettingsError> {
+        let specific = [
+            ("cache_sharing", self.sharing != CacheSharing::Private),
+            ("insert", self.insert != Insert::Prepared),
+            ("index", self.indexed),
+            ("residence", self.residence != Residence::File),
+        ];
+        match specific.iter().find(|(_, is_set)| *is_set) {
+            None => Ok(()),
+            Some((name, _)) => Err(SettingsError::Contradiction {
+                engine: ENGINE.to_owned(),
+                reason: format!("`{name}` is for rows, and these are blobs"),
+                hint: format!("leave `{name}` out"),
+            }),
+        }
     }
 
     /// What a committed write survives, by SQLite's documentation of `PRAGMA synchronous` and
@@ -365,7 +563,11 @@ impl Plan {
     ///   additional durability if the commit is followed closely by a power loss". The journal
     ///   may be back after it, and undo what was acknowledged. `truncate` and `persist`
     ///   synchronise the journal itself after they have made it invalid.
+    /// - `residence = memory`: what was written since the last copy is lost with the process.
     pub(super) fn durability(&self) -> Durability {
+        if self.residence != Residence::File {
+            return Durability::None;
+        }
         match (self.journal_mode, self.synchronous) {
             (JournalMode::Memory | JournalMode::Off, _) => Durability::None,
             (_, Synchronous::Off | Synchronous::Normal) => Durability::ProcessCrash,
@@ -417,6 +619,7 @@ mod tests {
             &[("checkpoint", "included"), ("journal_mode", "delete")],
             &[("page_size", "5000")],
             &[("cache", "5000")],
+            &[("residence", "memory"), ("cache_sharing", "shared")],
         ] {
             let error = plan(pairs).expect_err("contradiction");
             assert!(
@@ -427,6 +630,20 @@ mod tests {
         }
         assert!(plan(&[("page_size", "131072")]).is_err());
         assert!(plan(&[("mmap", "9223372036854775808")]).is_err());
+    }
+
+    #[test]
+    fn what_is_for_rows_is_refused_for_blobs() {
+        assert_eq!(plan(&[]).expect("defaults").check_for_blobs(), Ok(()));
+        for pairs in [
+            [("cache_sharing", "shared")],
+            [("insert", "text")],
+            [("index", "c1")],
+            [("residence", "memory")],
+        ] {
+            let plan = plan(&pairs).expect("allowed by itself");
+            assert!(plan.check_for_blobs().is_err(), "{pairs:?}");
+        }
     }
 
     #[test]
@@ -447,5 +664,7 @@ mod tests {
         for mode in ["memory", "off"] {
             assert_eq!(tier(mode, "extra"), Durability::None);
         }
+        let in_memory = plan(&[("residence", "memory"), ("synchronous", "full")]);
+        assert_eq!(in_memory.expect("valid").durability(), Durability::None);
     }
 }

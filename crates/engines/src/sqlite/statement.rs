@@ -19,6 +19,8 @@ pub struct StatementId(pub(super) usize);
 /// they are known even if a [`Statement`] is forgotten and never dropped.
 pub(super) struct StatementSlot {
     pub(super) raw: NonNull<sqlite3_stmt>,
+    /// What it was prepared from.
+    sql: Box<str>,
     /// It was stepped and not yet reset.
     running: bool,
     /// It is bound to memory that SQLite did not copy.
@@ -49,9 +51,20 @@ impl StatementSlot {
             .ok_or_else(|| SqliteError::misuse(&during(), "there is no statement in it"))?;
         Ok(Self {
             raw,
+            sql: sql.into(),
             running: false,
             borrows: false,
         })
+    }
+
+    /// Prepares the same SQL again, for whoever prepares each time.
+    pub(super) fn prepare_again(&mut self, database: Database) -> Result<(), SqliteError> {
+        let anew = Self::prepare(database, &self.sql)?;
+        let old = std::mem::replace(self, anew);
+        // SAFETY: the old statement is open and used no more: using it borrows the slot, and here
+        // it is borrowed anew. The code repeats the error of its last step.
+        unsafe { (database.functions.sqlite3_finalize)(old.raw.as_ptr()) };
+        Ok(())
     }
 }
 

@@ -1,0 +1,120 @@
+//! A trial of a workload that may have several threads: rows and jobs. What is done is the
+//! workload's business ([`sqlitmus_engines::workloads`]); here it is only asked for and metered.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use sqlitmus_engines::EngineError;
+use sqlitmus_engines::workloads::{self, Meter, Running};
+
+use super::{check_version, split, sync_filesystem};
+use crate::machine::processor;
+use crate::machine::resources::ResourceSnapshot;
+use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response};
+
+/// A trial under way.
+pub(super) struct TeamTrial {
+    store: PathBuf,
+    running: Box<dyn Running>,
+}
+
+/// The process's resources at the ends of what is timed.
+#[derive(Default)]
+struct ProcessMeter {
+    before: Option<ResourceSnapshot>,
+    used: BTreeMap<String, u64>,
+}
+
+impl Meter for ProcessMeter {
+    fn begin(&mut self) {
+        self.before = Some(ResourceSnapshot::now());
+    }
+
+    fn end(&mut self) {
+        let Some(before) = self.before.take() else {
+            return;
+        };
+        let used = ResourceSnapshot::now().since(&before);
+        let named = used.named().map(|(name, value)| (name.to_owned(), value));
+        self.used = named.collect();
+    }
+}
+
+impl TeamTrial {
+    /// Opens the store and makes everything that must not be made while the clock runs.
+    pub(super) fn prepare(preparation: Preparation) -> Result<(Self, Response), EngineError> {
+        check_version(&preparation)?;
+        let case = &preparation.case;
+        // Neither is wrong where it fails, only noisier: the attempt is enough. Several threads
+        // get all cores; the process has begun on the one that the orchestrator stays on.
+        let _ = match preparation.core {
+            Some(core) if case.workload.threads() == 1 => processor::pin_to_core(core),
+            _ => processor::use_cores(&preparation.cores),
+        };
+        let (directory, store) = split(&preparation.store);
+        std::env::set_current_dir(directory)
+            .map_err(EngineError::io("enter the directory", directory))?;
+        let engine = sqlitmus_engines::find(&case.engine)
+            .map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        engine.set_up_process(&case.settings)?;
+        let mut running = workloads::prepare(&workloads::Preparation {
+            case,
+            store,
+            key_offset: preparation.key_offset,
+            order_seed: preparation.order_seed,
+            slice: Duration::from_nanos(preparation.slice_ns),
+            slice_lead_in: Duration::from_nanos(preparation.slice_lead_in_ns),
+        })?;
+        let read_back = running.read_back()?;
+        let trial = Self {
+            store: store.to_owned(),
+            running,
+        };
+        let response = Response::Prepared {
+            protocol_version: PROTOCOL_VERSION,
+            read_back,
+        };
+        Ok((trial, response))
+    }
+
+    /// Does what a request asks for.
+    pub(super) fn answer(&mut self, request: Request) -> Result<Response, EngineError> {
+        match request {
+            Request::LeadIn { generation } => {
+                let spans = self.running.lead_in(generation)?;
+                Ok(Response::Started { spans })
+            }
+            Request::Slice { generation } => self.slice(generation),
+            Request::Settle => self.settle(),
+            Request::Finish { verify } => {
+                let digests = self.running.verify(&verify)?;
+                Ok(Response::Finished { digests })
+            }
+            other => Ok(super::failed(format!("out of order: {other:?}"))),
+        }
+    }
+
+    fn slice(&mut self, generation: u64) -> Result<Response, EngineError> {
+        let mut meter = ProcessMeter::default();
+        let stretch = self.running.slice(generation, &mut meter)?;
+        let mut resources = meter.used;
+        resources.extend(stretch.counters);
+        Ok(Response::Measured {
+            lead_in: stretch.lead_in,
+            timed: stretch.timed,
+            elapsed_ns: stretch.elapsed_ns,
+            latencies: stretch.latencies,
+            resources,
+        })
+    }
+
+    fn settle(&mut self) -> Result<Response, EngineError> {
+        let start = Instant::now();
+        self.running.settle()?;
+        sync_filesystem(&self.store)?;
+        Ok(Response::Settled {
+            elapsed_ns: start.elapsed().as_nanos() as u64,
+        })
+    }
+}
