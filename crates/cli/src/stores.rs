@@ -519,10 +519,8 @@ fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
             remove(&companion)?;
         }
     }
-    let filled = (|| {
-        // Only with what is stored: arms that share it may read it in their own ways.
-        shapes::create(engine, &partial, case)
-    })();
+    // Only with what is stored: arms that share it may read it in their own ways.
+    let filled = shapes::create(engine, &partial, case);
     if let Err(error) = filled {
         remove(&partial)?;
         for companion in engine.companions(&partial) {
