@@ -7,8 +7,8 @@ use sqlitmus_core::units::format_count;
 use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, survives, tables};
 use crate::text::{fit, left, right, width, wrap};
 
-/// Labels are cut to this share of the terminal.
-const LABEL_SHARE: usize = 3;
+/// Labels are not cut shorter than this.
+const SHORTEST_LABEL: usize = 12;
 
 /// The tables, as paragraphs of lines, none wider than `columns`.
 pub(crate) fn paragraphs(run: &Run, analysis: &Analysis, columns: usize) -> Vec<Vec<String>> {
@@ -19,9 +19,14 @@ pub(crate) fn paragraphs(run: &Run, analysis: &Analysis, columns: usize) -> Vec<
 }
 
 fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
-    let mut headings = vec!["count", "seconds", "per second", "CPU", "p99 us"];
-    // Where the terminal is narrow, these are left out; the page has them all.
-    for (heading, needed) in [("p50", 100), ("p99.9", 108), ("longest", 118)] {
+    let mut headings = vec!["count", "seconds", "per second", "CPU"];
+    // Where the terminal is narrow, some are left out; the page has them all.
+    for (heading, needed) in [
+        ("p50 us", 110),
+        ("p99 us", 0),
+        ("p99.9", 120),
+        ("longest", 130),
+    ] {
         if columns >= needed {
             headings.push(heading);
         }
@@ -61,7 +66,7 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
         .collect();
     let labels = table.rows.iter().map(|row| width(&row.label)).max();
     let room = columns.saturating_sub(widths.iter().map(|width| width + 2).sum());
-    let labels = labels.unwrap_or(0).min(room).max(columns / LABEL_SHARE);
+    let labels = labels.unwrap_or(0).min(room).max(SHORTEST_LABEL);
     let line = |label: &str, cells: &[String]| {
         let mut line = left(label, labels);
         for (cell, width) in cells.iter().zip(&widths) {
@@ -107,7 +112,7 @@ fn cell(heading: &str, rate: &Rate, survives: &str) -> String {
         "CPU" => rate
             .cpu_percent()
             .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}%")),
-        "p50" => latency(0),
+        "p50 us" => latency(0),
         "p99 us" => latency(1),
         "p99.9" => latency(2),
         "longest" => latency(3),
