@@ -353,3 +353,20 @@ fn after_a_kill_the_next_start_takes_the_leftovers_away() {
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert!(mounts_below(place.path()).is_empty());
 }
+
+/// A run of the first version, on btrfs: every later version renders it.
+#[test]
+fn the_run_in_the_gallery_is_rendered() {
+    let run = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/gallery/durability-btrfs.run"
+    );
+    let place = place();
+    let report = output(place.path(), &["report", run, "--format", "markdown"]);
+    assert_eq!(report.status.code(), Some(0), "{}", text(&report.stderr));
+    let table = text(&report.stdout);
+    let row = table
+        .lines()
+        .find(|line| line.starts_with("| sqlite delete full |"));
+    assert!(row.expect("a row").contains("5 of 10"), "{table}");
+}

@@ -22,6 +22,9 @@ const UNMOUNT_ATTEMPTS: u32 = 50;
 /// Between two attempts.
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(20);
 
+/// Attempts at formatting.
+const FORMAT_ATTEMPTS: u32 = 3;
+
 /// Longest line of a program's complaint that is passed on, in characters.
 const MESSAGE_CHARACTERS: usize = 300;
 
@@ -111,12 +114,19 @@ fn run(words: &[&str], path: &Path, further: &[&Path]) -> Result<(), LoopbackErr
     })
 }
 
-/// Formats an image.
+/// Formats an image. mkfs.btrfs looks at all loop devices first, and fails if one of somebody else's
+/// goes while it looks: it is asked again.
 pub(super) fn format(
     specification: &LoopbackSpecification,
     image: &Path,
 ) -> Result<(), LoopbackError> {
-    run(&specification.format_command(), image, &[])
+    let command = specification.format_command();
+    for _ in 1..FORMAT_ATTEMPTS {
+        if run(&command, image, &[]).is_ok() {
+            return Ok(());
+        }
+    }
+    run(&command, image, &[])
 }
 
 /// Mounts an image through a loop device that goes when it is unmounted, or a tmpfs.
