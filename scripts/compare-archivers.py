@@ -164,7 +164,8 @@ def compare(tree, work, available, options):
             read_randomly(tree, archives["sqlitmus pack"], options)
         shutil.rmtree(made)
         sync()
-        time.sleep(AFTER_REMOVAL_SECONDS)
+        if repeat + 1 < options.repeats:
+            time.sleep(AFTER_REMOVAL_SECONDS)
     return packed, synced, unpacked, sizes
 
 
@@ -230,7 +231,8 @@ def main():
             files, content = warm(tree)
             table(f"{files:,} incompressible files, {content / 1e6:,.0f} MB", compare(tree, work, available, options))
             shutil.rmtree(tree)
-            time.sleep(AFTER_REMOVAL_SECONDS)
+            if options.tree == "both":
+                time.sleep(AFTER_REMOVAL_SECONDS)
         if options.tree != "incompressible":
             tree = os.path.join(work, "source")
             copy_source(options.source, tree, options.source_count)

@@ -55,6 +55,8 @@ fn read_all(bytes: &[u8]) {
 }
 
 fn read_entries(reader: &Reader) -> Result<(), ArchiveError> {
+    // In a damaged tree of pages one row may be found in two ways, with two contents.
+    let is_sound = reader.integrity_faults()?.is_empty();
     let mut lookup = reader.lookup()?;
     let mut entries = Vec::new();
     reader.for_each_entry(|entry| {
@@ -73,7 +75,7 @@ fn read_entries(reader: &Reader) -> Result<(), ArchiveError> {
         if result.is_ok() {
             assert_eq!(poured.len() as u64, entry.size, "as much as was claimed");
         }
-        if entry.kind == Kind::File && entry.stored_bytes > 0 {
+        if is_sound && entry.kind == Kind::File && entry.stored_bytes > 0 {
             let at_place = lookup.get_at(Place::of(entry)).map(<[u8]>::to_vec);
             assert_eq!(
                 at_place.ok(),
