@@ -26,7 +26,7 @@ pub enum Compression {
 }
 
 /// Bytes at the beginning and in the middle of a file that `auto` tries.
-const TRIAL_BYTES: usize = 16 * 1024;
+const TRIAL_BYTES: usize = 4 * 1024;
 
 impl Compression {
     fn level(self) -> Option<u32> {
