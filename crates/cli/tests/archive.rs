@@ -122,7 +122,7 @@ fn a_kill_at_any_moment_leaves_the_old_archive_or_none_and_the_next_run_cleans()
     };
     let mut old: Option<Vec<u8>> = None;
     let mut killed = 0;
-    for number in 0..24_u64 {
+    for number in 0..12_u64 {
         let mut child = pack(old.is_some())
             .stdin(Stdio::null())
             .spawn()
@@ -144,7 +144,7 @@ fn a_kill_at_any_moment_leaves_the_old_archive_or_none_and_the_next_run_cleans()
             (None, Err(_)) => {}
             (Some(_), Err(error)) => panic!("the old archive is gone: {error}"),
         }
-        if number == 11 && old.is_none() {
+        if number == 5 && old.is_none() {
             assert!(pack(false).status().expect("runs").success());
             old = fs::read(&archive).ok();
         }
