@@ -594,7 +594,8 @@ fn bad(error: &clap::Error) -> Failure {
     .into_iter()
     .find_map(|kind| match error.get(kind)? {
         ContextValue::String(word) => Some(word.clone()),
-        ContextValue::Strings(words) => words.first().cloned(),
+        // The likeliest comes last.
+        ContextValue::Strings(words) => words.last().cloned(),
         _ => None,
     });
     let hint = match suggestion {
