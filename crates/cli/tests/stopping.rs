@@ -148,8 +148,8 @@ fn a_run_is_judged_again_against_another_threshold() {
 fn wishes_that_cannot_be_are_refused() {
     for (words, said) in [
         (["--precision", "0"], "0.01%"),
-        (["--precision", "two"], "a share is given as"),
-        (["--threshold", "200%"], "a share is given as"),
+        (["--precision", "two"], "not a share"),
+        (["--threshold", "200%"], "a share lies between"),
         (["--budget", "60"], "a time is given as"),
         (["--budget", "0s"], "more than nothing"),
         (["--plant-slowdown", "nobody=3%"], "no arm `nobody`"),

@@ -18,6 +18,7 @@ pub mod outliers;
 pub mod parameters;
 pub mod placeholders;
 pub mod plan;
+pub mod resource_use;
 pub mod rows;
 pub mod run;
 pub mod run_comparison;

@@ -12,6 +12,8 @@ mod conclusion;
 mod incomplete;
 #[path = "analysis/judging.rs"]
 mod judging;
+#[path = "analysis/resources.rs"]
+mod resources;
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, Compared, analyse};
 use sqlitmus_core::measurements::{ArmStatus, Cost, Measurements};

@@ -19,6 +19,7 @@ mod oltp;
 mod oltp_contention;
 mod oltp_html;
 mod oltp_terminal;
+mod resources;
 mod space;
 mod spending;
 mod summary;

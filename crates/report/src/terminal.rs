@@ -17,6 +17,7 @@ use sqlitmus_core::verdict::Verdict;
 
 use crate::figures::legend_of;
 use crate::oltp_terminal;
+use crate::resources;
 use crate::spending;
 use crate::summary::Summary;
 use crate::text::{self, wrap};
@@ -73,6 +74,10 @@ impl Page<'_> {
                 ChartKind::Space => space_chart::table(self.run, chart, self.columns),
             };
             self.lines.extend(table.render(self.columns, self.ink));
+        }
+        for paragraph in resources::paragraphs(self.run, self.columns) {
+            self.blank();
+            self.lines.extend(paragraph);
         }
         for paragraph in oltp_terminal::paragraphs(self.run, self.analysis, self.columns) {
             self.blank();
