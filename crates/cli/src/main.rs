@@ -19,7 +19,7 @@ fn run() -> ExitCode {
             return work(|requests, responses| worker::serve(requests, responses));
         }
         Some(word) if word == STORE_ARGUMENT => {
-            return work(|job, answer| store_process::serve(job, answer));
+            return work(store_process::serve);
         }
         _ => {}
     }
