@@ -51,7 +51,7 @@ pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
     Measure(MeasureArguments),
-    /// Show a run again, as text, HTML or JSON
+    /// Show runs again: text, HTML, Markdown, CSV, JSON or SVG; several stand side by side
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
     /// Compare two runs: has anything become slower from A to B?
@@ -145,7 +145,12 @@ Examples:
   sqlitmus report latest
   sqlitmus report latest --format html --output report.html
   sqlitmus report previous --format json
-  sqlitmus report .sqlitmus/runs/20261120-120000-article-1a2b.run";
+  sqlitmus report laptop.run server.run          two machines side by side
+  sqlitmus report runs/ --format html -o all.html   every run file in a folder
+  sqlitmus report latest --format csv | head     every sample, one a row
+
+The JSON is described by crates/report/schema/report-1.schema.json. A run file is
+an SQLite database: crates/runfile/SCHEMA.md says what is in it.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -344,9 +349,9 @@ pub enum Power {
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Run file, or `latest` or `previous`
-    #[arg(default_value = "latest")]
-    pub run: String,
+    /// Run files, folders of run files, `latest` or `previous`; several are set side by side
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub runs: Vec<String>,
     /// Form of the report
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
@@ -437,10 +442,14 @@ pub enum Format {
     Terminal,
     /// One self-contained page
     Html,
+    /// Tables for a document
+    Markdown,
+    /// Every sample, one a row
+    Csv,
     /// For programs
     Json,
-    /// Tables for a document; of runs of `sqlitmus durability`
-    Markdown,
+    /// The charts as one picture
+    Svg,
 }
 
 /// Options of `index`.

@@ -7,6 +7,7 @@ pub mod commands;
 pub mod durability;
 pub mod failure;
 pub mod interruption;
+pub mod live_view;
 pub mod machine;
 pub mod orchestrator;
 pub mod progress;

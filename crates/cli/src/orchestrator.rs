@@ -57,6 +57,8 @@ pub enum Event<'a> {
     },
     /// An arm is measured now.
     Measuring {
+        /// Its group.
+        group: &'a Group,
         /// Label of the arm.
         label: &'a str,
     },
@@ -68,6 +70,8 @@ pub enum Event<'a> {
         round: u32,
         /// How long it took.
         took: Duration,
+        /// What came of it, one trial an arm and set.
+        trials: &'a [Trial],
     },
     /// Something went wrong that does not end the run.
     Trouble {
@@ -165,11 +169,11 @@ impl Orchestrator<'_> {
                 self.note(trial, &mut state);
             }
             trials.extend(measured);
-            let complete = !interruption::requested() && gave_out.is_none();
+            let complete =
+                !interruption::now() && gave_out.is_none() && state.covers(group, &trials);
             self.file
                 .record_round(&group.name, round, &trials, complete)
                 .map_err(Failure::from)?;
-            trials.clear();
             if let Some(reason) = gave_out {
                 let hint = format!(
                     "what was measured is kept: sqlitmus report {}",
@@ -181,7 +185,9 @@ impl Orchestrator<'_> {
                 group,
                 round,
                 took: start.elapsed(),
+                trials: &trials,
             });
+            trials.clear();
             state.rounds += 1;
             pace.note(start.elapsed());
             if pace.looks_after(state.counted_rounds(group)) {
@@ -462,6 +468,14 @@ impl GroupState {
 
     fn has_given_up(&self, arm: &str) -> bool {
         self.failures.get(arm).copied().unwrap_or(0) >= FAILURES_UNTIL_GIVEN_UP
+    }
+
+    /// Whether a round has a trial of every arm that is not given up: asked to stop, the orchestrator
+    /// may have ended it between two sets of arms, or two arms that are measured alone.
+    fn covers(&self, group: &Group, trials: &[Trial]) -> bool {
+        group.arms.iter().all(|arm| {
+            self.has_given_up(&arm.name) || trials.iter().any(|trial| trial.arm == arm.name)
+        })
     }
 
     /// Rounds so far, without as many as the worst arm has trials that do not count: those are made up

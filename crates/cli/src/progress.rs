@@ -1,5 +1,5 @@
-//! Progress on standard error: a bar with the time left where there is a terminal, a plain line
-//! for every round where there is none, nothing with `--quiet`. Also the estimate of how long a
+//! Progress on standard error: a bar with the time left and the [live view](crate::live_view) where there is a
+//! terminal, a plain line for every round where there is none, nothing with `--quiet`. Also the estimate of how long a
 //! plan will take, before it starts.
 
 use std::io::{IsTerminal, Write};
@@ -10,7 +10,12 @@ use sqlitmus_core::case::{Shape, Workload};
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::units::format_duration;
 
+use crate::interruption;
+use crate::live_view::LiveView;
 use crate::orchestrator::Event;
+
+/// A terminal that does not say how large it is.
+const COLUMNS_AND_ROWS_IF_UNKNOWN: (usize, usize) = (80, 24);
 
 /// Guess at the time of one untimed read, for the estimate: files read as kvtest does.
 pub(crate) const READ_NS: u64 = 5_000;
@@ -118,6 +123,11 @@ pub struct Progress {
     budget: Option<Duration>,
     /// Whether the number of rounds is not known before.
     is_open: bool,
+    live: LiveView,
+    /// Label of the arm whose turn it is.
+    measuring: String,
+    /// The user has been told that a second Ctrl-C stops at once.
+    told_to_stop: bool,
 }
 
 impl Progress {
@@ -128,7 +138,7 @@ impl Progress {
         let bar = (!quiet && terminal).then(|| {
             let bar =
                 ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(5));
-            let style = ProgressStyle::with_template("{bar:24} {prefix} | {msg:.40}");
+            let style = ProgressStyle::with_template("{bar:24} {prefix}\n{msg}");
             bar.set_style(
                 style
                     .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -151,6 +161,9 @@ impl Progress {
             started: Instant::now(),
             budget: plan.stopping.budget_ns.map(Duration::from_nanos),
             is_open: !plan.stopping.is_fixed(),
+            live: LiveView::new(plan),
+            measuring: String::new(),
+            told_to_stop: false,
         }
     }
 
@@ -172,15 +185,26 @@ impl Progress {
             Event::RoundBegins { group, round } => {
                 self.group.clone_from(&group.name);
                 self.rounds = group.rounds.max(round + 1);
-                self.draw(*round);
-            }
-            Event::Measuring { label } => {
-                if let Some(bar) = &self.bar {
-                    bar.set_message((*label).to_owned());
+                if *round == 0 {
+                    self.live.begin(group);
                 }
+                self.draw(*round);
+                self.draw_arms(group);
             }
-            Event::RoundEnded { group, round, took } => {
+            Event::Measuring { group, label } => {
+                self.measuring = (*label).to_owned();
+                self.draw_arms(group);
+                self.tell_of_interruption();
+            }
+            Event::RoundEnded {
+                group,
+                round,
+                took,
+                trials,
+            } => {
                 self.note_round(group, *took);
+                self.live.add(group, trials);
+                self.draw_arms(group);
                 if self.plain {
                     self.line(&format!(
                         "{}: round {} took {}, {}",
@@ -254,6 +278,26 @@ impl Progress {
             self.of_rounds(round),
             self.left_words()
         ));
+    }
+
+    /// The arms with their ratios beneath the bar.
+    fn draw_arms(&self, group: &Group) {
+        let Some(bar) = &self.bar else { return };
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+        let size = size.map(|size| (usize::from(size.ws_col), usize::from(size.ws_row)));
+        let known = size.filter(|(columns, rows)| *columns > 0 && *rows > 0);
+        let (columns, rows) = known.unwrap_or(COLUMNS_AND_ROWS_IF_UNKNOWN);
+        // The last column is left free: some terminals break the line when it is written to.
+        let lines = self.live.lines(group, &self.measuring, columns - 1, rows);
+        bar.set_message(lines.join("\n"));
+    }
+
+    /// Says, once, what becomes of the first Ctrl-C.
+    fn tell_of_interruption(&mut self) {
+        if interruption::requested() && !self.told_to_stop && (self.plain || self.bar.is_some()) {
+            self.told_to_stop = true;
+            self.line("stopping after this trial; Ctrl-C again stops now");
+        }
     }
 
     fn say(&self, message: &str) {

@@ -145,6 +145,36 @@ fn find_among(
     })
 }
 
+/// The run files that a word means: those in a folder, by name, or what [`find()`] says.
+///
+/// # Errors
+/// As [`find()`]; or a folder cannot be read or has no run file in it.
+pub fn find_all(word: &str, place: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let folder = Path::new(word);
+    if !folder.is_dir() {
+        return Ok(vec![find(word, place)?]);
+    }
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        Failure::environment(
+            format!("cannot read the folder {}: {error}", folder.display()),
+            "name the run files themselves",
+        )
+    })?;
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|found| found == EXTENSION))
+        .collect();
+    paths.sort();
+    if paths.is_empty() {
+        return Err(Failure::bad_input(
+            format!("there is no run file in {}", folder.display()),
+            format!("run files end in .{EXTENSION}; those of a place are in {SCRATCH_NAME}/runs/"),
+        ));
+    }
+    Ok(paths)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

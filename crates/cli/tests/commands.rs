@@ -156,7 +156,7 @@ fn cleaning_removes_stores_keeps_runs_and_leaves_what_is_foreign() {
 #[test]
 fn an_interrupted_run_reports_what_it_has() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+    let child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
         .args(["measure", "--scale", "smoke", "--rounds", "10000"])
         .current_dir(place.path())
         .stdout(Stdio::piped())
@@ -164,8 +164,45 @@ fn an_interrupted_run_reports_what_it_has() {
         .spawn()
         .expect("sqlitmus starts");
     wait_for_rounds(place.path(), 2);
-    let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("signalled");
+    signal(&child, rustix::process::Signal::INT);
+    let output = stopped(child);
+    let text = stdout(&output);
+    assert!(text.contains("Read one blob"), "{text}");
+    assert!(text.to_lowercase().contains("interrupted"), "{text}");
+    assert!(sqlitmus(place.path(), &["report"]).status.success());
+    // Once: the round that was under way has been finished, and counts.
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("Ctrl-C again stops now"), "{said}");
+    assert!(kept_rounds(place.path()).iter().all(|complete| *complete));
+}
+
+#[test]
+fn a_run_that_is_terminated_stops_at_once_and_reports_what_it_has() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+        .args([
+            "measure", "--scale", "smoke", "--rounds", "10000", "--group", "read",
+        ])
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sqlitmus starts");
+    wait_for_rounds(place.path(), 1);
+    signal(&child, rustix::process::Signal::TERM);
+    let output = stopped(child);
+    let text = stdout(&output);
+    assert!(text.to_lowercase().contains("interrupted"), "{text}");
+    assert!(sqlitmus(place.path(), &["report"]).status.success());
+}
+
+fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
+    let process = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(process, signal).expect("signalled");
+}
+
+/// What a run said that was asked to stop.
+fn stopped(mut child: std::process::Child) -> std::process::Output {
     let deadline = Instant::now() + Duration::from_secs(60);
     while child.try_wait().expect("waited").is_none() {
         assert!(Instant::now() < deadline, "it stops soon");
@@ -173,10 +210,18 @@ fn an_interrupted_run_reports_what_it_has() {
     }
     let output = child.wait_with_output().expect("output");
     assert_eq!(output.status.code(), Some(130));
-    let text = stdout(&output);
-    assert!(text.contains("Read one blob"), "{text}");
-    assert!(text.to_lowercase().contains("interrupted"), "{text}");
-    assert!(sqlitmus(place.path(), &["report"]).status.success());
+    output
+}
+
+/// Of every round that the only run of a place has kept, whether it is complete.
+fn kept_rounds(place: &Path) -> Vec<bool> {
+    let runs = std::fs::read_dir(place.join(".sqlitmus/runs"))
+        .expect("runs")
+        .flatten();
+    let mut paths = runs.map(|entry| entry.path());
+    let path = paths.find(|path| path.extension().is_some_and(|extension| extension == "run"));
+    let rounds = sqlitmus_runfile::rounds(&path.expect("a run file")).expect("rounds");
+    rounds.iter().map(|round| round.complete).collect()
 }
 
 /// Waits until the run under way has kept some rounds.

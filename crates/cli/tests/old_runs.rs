@@ -37,18 +37,87 @@ fn every_old_run_is_rendered_in_every_format() {
         assert!(html.starts_with("<!DOCTYPE html>") && html.contains("Overwrite one blob"));
         let json: serde_json::Value = serde_json::from_str(&rendered(&run, "json")).expect("JSON");
         assert_eq!(json["run"]["state"], "complete");
-        let text = rendered(&run, "terminal");
-        assert!(!text.contains("NaN"), "{text}");
-        let golden = run.with_extension("txt");
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&golden, &text).expect("golden written");
+        for (format, extension) in [("terminal", "txt"), ("markdown", "md")] {
+            let text = rendered(&run, format);
+            assert!(!text.contains("NaN"), "{text}");
+            let golden = run.with_extension(extension);
+            if std::env::var_os("UPDATE_GOLDEN").is_some() {
+                std::fs::write(&golden, &text).expect("golden written");
+            }
+            let expected = std::fs::read_to_string(&golden).expect("a golden text");
+            assert_eq!(text, expected, "{}", run.display());
         }
-        let expected = std::fs::read_to_string(&golden).expect("a golden text");
-        assert_eq!(text, expected, "{}", run.display());
+        let csv = rendered(&run, "csv");
+        let samples: usize = sqlitmus_runfile::read(&run)
+            .expect("a run")
+            .trials
+            .iter()
+            .map(|trial| trial.samples.len().max(1))
+            .sum();
+        assert_eq!(csv.lines().count(), 1 + samples, "one row a sample");
+        let svg = rendered(&run, "svg");
+        assert!(svg.starts_with("<?xml") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("Overwrite one blob") && !svg.contains("NaN"));
         assert_eq!(
             std::fs::read(&run).expect("readable"),
             before,
             "left as it was"
         );
     }
+}
+
+#[test]
+fn several_runs_and_folders_of_them_stand_side_by_side() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let run = &runs()[0];
+    for name in ["one.run", "two.run", "no-run.txt"] {
+        std::fs::copy(run, folder.path().join(name)).expect("copied");
+    }
+    let report = |arguments: &[&std::ffi::OsStr]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+            .arg("report")
+            .args(arguments)
+            .output()
+            .expect("sqlitmus runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr,
+        )
+    };
+    let place = folder.path().as_os_str();
+    let format = "--format".as_ref();
+    for (name, wanted) in [
+        ("html", "2 runs side by side"),
+        ("terminal", "Where each published sentence holds"),
+        ("markdown", "### What differs between the machines"),
+        ("json", "\"runs\": ["),
+        ("csv", "run_id,"),
+        ("svg", "<svg"),
+    ] {
+        let (code, text, stderr) = report(&[place, format, name.as_ref()]);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(text.contains(wanted) && !text.contains("NaN"), "{name}");
+        let one = folder.path().join("one.run");
+        let two = folder.path().join("two.run");
+        let same = report(&[
+            one.as_os_str(),
+            two.as_os_str(),
+            one.as_os_str(),
+            format,
+            name.as_ref(),
+        ]);
+        assert!(
+            same.1 == text,
+            "{name}: a file that is named twice counts once"
+        );
+    }
+    let empty = tempfile::tempdir().expect("a temporary directory");
+    let (code, _, stderr) = report(&[empty.path().as_os_str()]);
+    assert_eq!(code, Some(2));
+    assert!(
+        stderr.contains("no run file in") && stderr.contains("hint: "),
+        "{stderr}"
+    );
 }

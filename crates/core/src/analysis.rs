@@ -65,6 +65,8 @@ pub struct ArmAnalysis {
     pub latencies: Latencies,
     /// Value of each round: nanoseconds of one operation, median over its slices.
     pub round_values_ns: Vec<f64>,
+    /// Numbers of those rounds, from 0, in the same order.
+    pub rounds: Vec<u32>,
     /// Trials that were kept but do not count, with their reason.
     pub left_out: Vec<String>,
     /// Slices of trials that do count which were not in the cache state they are labelled with:
@@ -151,7 +153,10 @@ impl Measurements<'_> {
     }
 
     fn arm(&self, arm: &Arm) -> ArmAnalysis {
-        let round_values_ns = self.round_values(&arm.name, Cost::Acknowledged);
+        let (rounds, round_values_ns): (Vec<u32>, Vec<f64>) = self
+            .numbered_round_values(&arm.name, Cost::Acknowledged)
+            .into_iter()
+            .unzip();
         let settles = arm.case.workload.writes();
         let settled = self.round_values(&arm.name, Cost::Settled);
         let samples = || self.valid(&arm.name).flat_map(|trial| self.counted(trial));
@@ -182,6 +187,7 @@ impl Measurements<'_> {
             slices_left_out: (all_slices - samples().count()) as u32,
             outliers: self.outliers(arm),
             round_values_ns,
+            rounds,
         }
     }
 

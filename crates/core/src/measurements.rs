@@ -115,14 +115,20 @@ impl<'a> Measurements<'a> {
     /// Nanoseconds of one operation in each round, median over the round's slices.
     #[must_use]
     pub fn round_values(&self, arm: &str, cost: Cost) -> Vec<f64> {
+        let rounds = self.numbered_round_values(arm, cost).into_iter();
+        rounds.map(|(_, value)| value).collect()
+    }
+
+    /// The same with the number of each round, from 0.
+    pub(crate) fn numbered_round_values(&self, arm: &str, cost: Cost) -> Vec<(u32, f64)> {
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for trial in self.valid(arm) {
             let values = self.counted(trial).map(|sample| cost.of(sample));
             rounds.entry(trial.round).or_default().extend(values);
         }
         rounds
-            .into_values()
-            .filter_map(|values| median(&values))
+            .into_iter()
+            .filter_map(|(round, values)| Some((round, median(&values)?)))
             .collect()
     }
 

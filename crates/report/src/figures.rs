@@ -51,6 +51,15 @@ pub(crate) fn judged(estimate: &RatioEstimate, verdict: Verdict) -> String {
     format!("{}{ratio} {}", mark(verdict), plus_minus(estimate.interval))
 }
 
+/// A ratio with its interval and no verdict: `1.68 (1.62–1.74)`.
+pub(crate) fn judged_plainly(estimate: &RatioEstimate) -> String {
+    format!(
+        "{} ({})",
+        format_ratio(estimate.ratio),
+        range(estimate.interval)
+    )
+}
+
 /// How sure a ratio is: half of its interval as a share of it, `±4%`; `±?` without an interval.
 pub(crate) fn plus_minus(interval: Option<Interval>) -> String {
     let Some(interval) = interval else {

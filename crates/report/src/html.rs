@@ -1,24 +1,31 @@
-//! The page to pass on: one HTML file that needs nothing else, neither a network nor scripts, in
-//! light and dark, on a phone and on paper. First the question, its answer, the machine and the
-//! chart that proves it; below, everything the answer rests on.
+//! The page to pass on: one HTML file that needs nothing else, no network, in light and dark, on a telephone
+//! and on paper. First the question, its answer, the chart that proves it, the machine, and what a sceptic
+//! asks; below, everything the answer rests on.
 //!
-//! Escaping is done by `maud`, for every text; this module and those below it write structure.
+//! All of it can be read without the script, which adds sorting, choosing, exact values at the pointer, saving
+//! and links. Escaping is done by `maud`, for every text; this module and those below it write structure.
 
-mod charts;
-mod picture;
+pub(crate) mod bars;
+pub mod page;
 mod provenance;
+mod sceptic;
+pub(crate) mod side_by_side;
 mod tables;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use maud::{Markup, html as markup};
 
-use sqlitmus_core::analysis::Analysis;
+use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
 use sqlitmus_core::run::{Run, RunState};
+use sqlitmus_core::suite::ChartKind;
 
 use crate::summary::{Summary, named};
+use crate::svg::Chart;
 use crate::text::clean;
+use crate::views::{blob_sizes, latency_curves, round_values, time_parts, trade_off};
+use page::{Figures, Page};
 
-/// The page's look; ours, and therefore not escaped.
-pub(crate) const STYLE: &str = include_str!("html/style.css");
+/// Sentences of the conclusion that stand above the first chart; the others follow it.
+const SENTENCES_FIRST: usize = 1;
 
 /// Renders a run as one self-contained HTML page.
 ///
@@ -27,83 +34,165 @@ pub(crate) const STYLE: &str = include_str!("html/style.css");
 #[must_use]
 pub fn html(run: &Run, analysis: &Analysis) -> String {
     let summary = Summary::of(run, analysis);
-    let page = markup! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                // A page that is passed on asks nobody for anything.
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                meta name="generator" content={ "sqlitmus " (clean(&run.head.sqlitmus_version)) };
-                link rel="icon" href="data:,";
-                title { (summary.question) " - sqlitmus" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (header(run, analysis, &summary))
-                main {
-                    @for (index, chart) in analysis.charts.iter().enumerate() {
-                        (charts::section(run, analysis, chart, index))
-                    }
-                    (crate::oltp_html::sections(run, analysis))
-                    (tables::claims(analysis))
-                    (tables::arms(run, analysis))
-                    (tables::left_out(run, analysis))
-                    (provenance::how_to_read(run, analysis, &summary))
-                    (provenance::environment(run))
-                    (provenance::read_back(run, analysis))
-                    (provenance::reproduce(run))
+    let sentences = analysis.conclusion.iter().map(|sentence| clean(sentence));
+    let sentences: Vec<String> = sentences.filter(|sentence| !sentence.is_empty()).collect();
+    let figures = Figures::for_rows(analysis.charts.iter().map(|chart| chart.rows.len()).sum());
+    let mut charts = analysis.charts.iter().enumerate();
+    let first = charts.next();
+    Page {
+        title: summary.question.clone(),
+        version: clean(&run.head.sqlitmus_version),
+        header: header(run, &summary, &sentences),
+        main: markup! {
+            @if let Some((index, chart)) = first { (section(figures, run, analysis, chart, index)) }
+            @if sentences.len() > SENTENCES_FIRST {
+                section aria-labelledby="heading-short" {
+                    h2 id="heading-short" { "In short" }
+                    ul.answer { @for sentence in &sentences { li { (sentence) } } }
                 }
-                footer {
-                    p { "Made by sqlitmus " (clean(&run.head.sqlitmus_version)) " from run "
-                        code { (named(&run.head.id, "without an identity")) } "." }
+            }
+            (sceptic::section(run, analysis, &summary))
+            @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
+            (crate::oltp_html::sections(run, analysis))
+            (sizes(figures, run, analysis))
+            (tables::claims(analysis))
+            (tables::cases(run, analysis, figures.is_large()))
+            (tables::left_out(run, analysis))
+            (provenance::how_to_read(run, analysis, &summary))
+            (provenance::environment(run))
+            (provenance::read_back(run, analysis))
+            (provenance::reproduce(run))
+        },
+        footer: markup! {
+            p { "Made by sqlitmus " (clean(&run.head.sqlitmus_version)) " from run "
+                code { (named(&run.head.id, "without an identity")) } "." }
+        },
+    }
+    .render()
+}
+
+/// The first screen: question, warnings, the answer in a sentence, machine and conditions.
+fn header(run: &Run, summary: &Summary, sentences: &[String]) -> Markup {
+    markup! {
+        p.kicker {
+            "sqlitmus, suite " (named(&run.plan.suite, "without a name"))
+            ", " (clean(&run.head.started_utc).get(..10).unwrap_or("date unknown"))
+            @if run.head.state != RunState::Complete { ", not complete" }
+        }
+        h1 { (summary.question) }
+        @for warning in &summary.warnings {
+            p.warning role="note" { (warning) }
+        }
+        @for sentence in sentences.iter().take(SENTENCES_FIRST) { p.lead { (sentence) } }
+        ul.facts aria-label="Machine" {
+            @for piece in &summary.machine { li { (piece) } }
+        }
+        ul.facts aria-label="Conditions" {
+            @for piece in &summary.conditions { li { (piece) } }
+        }
+    }
+}
+
+/// The section of a chart; `index` counts the charts of the page from 0.
+fn section(
+    figures: Figures,
+    run: &Run,
+    analysis: &Analysis,
+    chart: &ChartAnalysis,
+    index: usize,
+) -> Markup {
+    let id = format!("chart-{}", index + 1);
+    let part = |name: &str| format!("{id}-{name}");
+    let timed = chart.chart.shows == ChartKind::Time;
+    let latencies = latency_curves::view(run, chart, &part("latencies")).filter(|_| timed);
+    let rounds = round_values::view(run, chart, &part("rounds")).filter(|_| timed);
+    // Very large pages leave out what takes most room and says least.
+    let parts =
+        time_parts::view(run, chart, &part("parts")).filter(|_| timed && !figures.is_large());
+    let trade_off = trade_off::view(run, chart, &part("space")).filter(|_| timed);
+    let heading = format!("heading-{}", index + 1);
+    markup! {
+        section aria-labelledby=(heading) {
+            h2 id=(heading) { (bars::title(chart)) }
+            p.conditions { (bars::conditions(run, analysis, chart)) }
+            (bars::figure(figures, run, chart, &id))
+            (folded(&part("figures"), "All figures", &bars::table(run, chart, &id)))
+            @if let Some(view) = &latencies {
+                (folded_chart(figures, view, "How long single operations take: every percentile, not only the mean. Lower is better."))
+            }
+            @if let Some(view) = &rounds {
+                (folded_rounds(figures, view))
+            }
+            @if let Some(view) = &parts {
+                (folded_chart(figures, view, "As the kernel accounts processor time; what is neither is waiting, or not explained."))
+            }
+            @if let Some(view) = &trade_off {
+                (folded_chart(figures, view, "Left and low is better. Nothing beats a ringed arm in both."))
+            }
+        }
+    }
+}
+
+fn folded(id: &str, summary: &str, content: &Markup) -> Markup {
+    markup! { details.part id=(id) { summary { (summary) } (content) } }
+}
+
+fn folded_chart(figures: Figures, chart: &dyn Chart, legend: &str) -> Markup {
+    let legend = markup! { (legend) };
+    let id = format!("{}-part", chart.id());
+    folded(&id, chart.title(), &figures.with_data(chart, &legend))
+}
+
+/// The rounds of arms; their numbers are a line an arm, which long runs need.
+fn folded_rounds(figures: Figures, view: &crate::svg::Rounds) -> Markup {
+    let legend = markup! {
+        span.legend { "Each arm's rounds in order, as the distance from its own median. A slope that all share is drift." }
+        span.legend {
+            svg.chart width="12" height="12" aria-hidden="true" { path.cross d="M2 2l8 8m0 -8l-8 8" {} }
+            "left out"
+        }
+    };
+    let id = view.id();
+    let content = markup! {
+        (figures.figure(view, &legend, &format!("{id}-data")))
+        details.data {
+            summary { "Numbers of this chart" }
+            div.scroll role="region" tabindex="0" aria-label={ "Numbers of " (view.title()) } {
+                table.plain id={ (id) "-data" } {
+                    thead { tr { th scope="col" { "Arm" } th.text scope="col" { "µs per blob, round by round; ( ) left out" } } }
+                    tbody { @for row in &view.rows { tr {
+                        th scope="row" { (row.label) }
+                        td.text {
+                            @for mark in &row.marks {
+                                @let value = mark.value.map_or_else(|| "-".to_owned(), view.format);
+                                @if mark.left_out.is_some() { "(" (value) ") " } @else { (value) " " }
+                            }
+                        }
+                    } } }
                 }
             }
         }
     };
-    in_lines(&page.into_string())
+    folded(&format!("{id}-part"), view.title(), &content)
 }
 
-/// Line breaks between the parts of a page, where they change nothing, so that two pages can be
-/// compared line by line.
-pub(crate) fn in_lines(page: &str) -> String {
-    let mut lines = page.to_owned();
-    for tag in [
-        "<body", "<h2", "<figure", "<g ", "<table", "<tr", "<dt", "<details", "<footer",
-    ] {
-        lines = lines.replace(tag, &format!("\n{tag}"));
+/// What the size of the blobs changes, if the run has arms that differ in it.
+fn sizes(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
+    let curves = blob_sizes::curves(run, analysis, "sizes");
+    let heat_map = blob_sizes::heat_map(run, analysis, "pages");
+    if curves.is_none() && heat_map.is_none() {
+        return markup! {};
     }
-    lines.push('\n');
-    lines
-}
-
-/// The first screen: question, warnings, answer, conditions and machine.
-fn header(run: &Run, analysis: &Analysis, summary: &Summary) -> Markup {
-    let sentences = analysis.conclusion.iter().map(|sentence| clean(sentence));
-    let sentences: Vec<String> = sentences.filter(|sentence| !sentence.is_empty()).collect();
     markup! {
-        header {
-            p.kicker {
-                "sqlitmus, suite " (named(&run.plan.suite, "without a name"))
-                ", " (clean(&run.head.started_utc).get(..10).unwrap_or("date unknown"))
-                @if run.head.state != RunState::Complete { ", not complete" }
+        section aria-labelledby="heading-sizes" {
+            h2 id="heading-sizes" { "By size of the blobs" }
+            @if let Some(view) = &curves {
+                p.conditions { "Above the line an arm is faster than the baseline at that size; where its curve crosses the line, the answer changes." }
+                (figures.with_data(view, &markup! { "Bands are 95% intervals." }))
             }
-            h1 { (summary.question) }
-            @for warning in &summary.warnings {
-                p.warning role="note" { (warning) }
-            }
-            @if !sentences.is_empty() {
-                div.answer {
-                    @for sentence in &sentences { p { (sentence) } }
-                }
-            }
-            ul.facts aria-label="Machine" {
-                @for piece in &summary.machine { li { (piece) } }
-            }
-            ul.facts aria-label="Conditions" {
-                @for piece in &summary.conditions { li { (piece) } }
+            @if let Some(view) = &heat_map {
+                p.conditions { "Times as fast as the baseline: blue is faster, orange slower." }
+                (figures.with_data(view, &markup! {}))
             }
         }
     }

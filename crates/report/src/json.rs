@@ -43,6 +43,8 @@
 //! the ratio; null where they are not known), `verdict` (faster, slower, no-difference-worth-having,
 //! not-sure-yet; null for space).
 //!
+//! `schema/report-1.schema.json` says the same as a JSON Schema (draft 2020-12), of several runs too.
+//!
 //! Numbers are rounded to seven significant digits; the run file keeps everything. What is not
 //! there is null: NaN does not occur. Texts are those of the run, unshortened; characters that a
 //! terminal acts on or that change the reading direction are written as `\u` escapes.
@@ -59,6 +61,7 @@ use sqlitmus_core::spending::Spending;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::suite::ChartKind;
 
+use crate::side_by_side::Analysed;
 use crate::space::times_as_small;
 use crate::summary::{Summary, published_of};
 use crate::text::is_harmless;
@@ -72,6 +75,17 @@ pub const FORMAT: u32 = 1;
 /// `analysis` is what [`sqlitmus_core::analysis::analyse`] made of `run`.
 #[must_use]
 pub fn json(run: &Run, analysis: &Analysis) -> String {
+    write(&object(run, analysis))
+}
+
+/// Renders several runs as one JSON object: `format`, and `runs`, an array of what [`json()`] gives of each.
+#[must_use]
+pub fn json_of_several(runs: &[Analysed<'_>]) -> String {
+    let runs = runs.iter().map(|one| object(one.run, one.analysis));
+    write(&json!({"format": FORMAT, "runs": runs.collect::<Vec<_>>()}))
+}
+
+fn object(run: &Run, analysis: &Analysis) -> Value {
     let groups = run.plan.groups.iter().zip(&analysis.groups);
     let arms = groups.clone().flat_map(|(group, measured)| {
         measured
@@ -80,7 +94,7 @@ pub fn json(run: &Run, analysis: &Analysis) -> String {
             .map(move |measured| arm(run, group, measured))
     });
     let environment = run.environment.iter();
-    let report = json!({
+    json!({
         "format": FORMAT,
         "run": run.head,
         "question": run.plan.question,
@@ -114,8 +128,7 @@ pub fn json(run: &Run, analysis: &Analysis) -> String {
         "environment": environment
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect::<Vec<_>>(),
-    });
-    write(&report)
+    })
 }
 
 fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {

@@ -85,11 +85,19 @@ fn known(run: &Run, name: &str) -> Option<String> {
 }
 
 /// Versions of SQLite that the live engines reported.
-fn sqlite_versions(run: &Run) -> BTreeSet<String> {
-    let versions = run.trials.iter().filter_map(|trial| {
-        let (_, arm) = run.plan.arm(&trial.arm)?;
+pub(crate) fn sqlite_versions(run: &Run) -> BTreeSet<String> {
+    let arms = run
+        .plan
+        .arms()
+        .filter(|(_, arm)| arm.case.engine.contains("sqlite"));
+    let arms: BTreeSet<&str> = arms.map(|(_, arm)| arm.name.as_str()).collect();
+    let trials = run
+        .trials
+        .iter()
+        .filter(|trial| arms.contains(trial.arm.as_str()));
+    let versions = trials.filter_map(|trial| {
         let version = trial.read_back.get(said::SQLITE_VERSION)?;
-        arm.case.engine.contains("sqlite").then(|| clean(version))
+        Some(clean(version))
     });
     versions.filter(|version| !version.is_empty()).collect()
 }

@@ -255,15 +255,6 @@ fn data_words(case: &Case) -> String {
     }
 }
 
-/// What is done to a blob, in words: `read in random order`.
-pub(crate) fn workload_words(workload: &Workload) -> String {
-    format!(
-        "{} in {} order",
-        workload.verb(),
-        order_words(workload.order())
-    )
-}
-
 /// A number with its noun.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!(
@@ -417,17 +408,18 @@ fn conditions(run: &Run, analysis: &Analysis) -> Vec<String> {
 
 /// Whether every slice of the reading trials brings evidence of what it read from a device; those
 /// that read something do not count.
-fn stayed_warm(run: &Run) -> bool {
-    let reads = |name: &str| {
-        let arm = run.plan.arm(name);
-        arm.is_some_and(|(_, arm)| !arm.case.workload.writes())
-    };
+pub(crate) fn stayed_warm(run: &Run) -> bool {
+    let reading = run
+        .plan
+        .arms()
+        .filter(|(_, arm)| !arm.case.workload.writes());
+    let reading: BTreeSet<&str> = reading.map(|(_, arm)| arm.name.as_str()).collect();
     let valid = run
         .trials
         .iter()
         .filter(|trial| trial.outcome == Outcome::Valid);
     let mut samples = valid
-        .filter(|trial| reads(&trial.arm))
+        .filter(|trial| reading.contains(trial.arm.as_str()))
         .flat_map(|trial| &trial.samples)
         .peekable();
     let tells =

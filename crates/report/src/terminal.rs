@@ -6,9 +6,12 @@
 
 pub(crate) mod ink;
 mod sentences;
+mod side_by_side;
 mod space_chart;
 mod table;
 mod time_chart;
+
+pub use side_by_side::terminal_side_by_side;
 
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
 use sqlitmus_core::run::Run;
@@ -147,6 +150,15 @@ impl Page<'_> {
         };
         if charts.iter().any(settles) {
             pieces.push("█ until acknowledged ░ settling".to_owned());
+        }
+        let rounds = |chart: &ChartAnalysis| {
+            chart
+                .rows
+                .iter()
+                .any(|row| row.arm.round_values_ns.len() > 1)
+        };
+        if charts.iter().any(rounds) && self.lines.iter().any(|line| line.contains(" rounds ")) {
+            pieces.push("rounds: one by one, ▁ 20% below their median, █ 20% above".to_owned());
         }
         for verdict in [Verdict::NotSureYet, Verdict::NoDifferenceWorthHaving] {
             if compared.iter().any(|compared| compared.verdict == verdict) {

@@ -10,7 +10,10 @@ use sqlitmus_core::analysis::analyse;
 use sqlitmus_core::run::{Outcome, Run};
 use sqlitmus_core::run_comparison::{Options, compare_runs};
 use sqlitmus_report::comparison::{self, Flavour};
-use sqlitmus_report::{Look, html, json, terminal};
+use sqlitmus_report::{
+    Analysed, Look, csv, html, html_side_by_side, json, markdown, markdown_side_by_side, svg,
+    terminal, terminal_side_by_side,
+};
 
 /// A name and what makes the run.
 type Fixture = (&'static str, fn() -> Run);
@@ -195,5 +198,53 @@ fn hostile_runs_are_compared_without_harm() {
     for text in [comparison::json(&found), comparison::bencher(&found)] {
         assert!(!text.contains(acts));
         serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
+    }
+}
+
+#[test]
+fn markdown_reports() {
+    for (name, run) in FIXTURES {
+        let run = run();
+        check(&format!("{name}.md"), &markdown(&run, &analyse(&run)));
+    }
+}
+
+#[test]
+fn csv_reports() {
+    // One round is enough to see every column.
+    check("interrupted.csv", &csv(&[&fixture::interrupted()]));
+}
+
+#[test]
+fn svg_reports() {
+    let run = fixture::interrupted();
+    check("interrupted.svg", &svg(&run, &analyse(&run)));
+}
+
+#[test]
+fn runs_side_by_side() {
+    let runs = FIXTURES.map(|(_, run)| run());
+    let analyses: Vec<_> = runs.iter().map(analyse).collect();
+    let pairs = runs.iter().zip(&analyses);
+    let analysed: Vec<Analysed<'_>> = pairs
+        .map(|(run, analysis)| Analysed { run, analysis })
+        .collect();
+    let page = html_side_by_side(&analysed);
+    // Its parts are those of the other pages; what is its own are the tables.
+    let tables = page
+        .split("id=\"heading-claims\"")
+        .nth(1)
+        .and_then(|rest| rest.split("</section>").next());
+    check("several-claims.html", tables.expect("a table of claims"));
+    check("several.md", &markdown_side_by_side(&analysed));
+    for columns in [80, 120] {
+        let look = Look {
+            columns,
+            color: false,
+        };
+        check(
+            &format!("several-{columns}.txt"),
+            &terminal_side_by_side(&analysed, &look),
+        );
     }
 }

@@ -124,16 +124,47 @@ fn nothing_acts_on_a_terminal() {
     }
 }
 
+/// A page in three parts: head (with the style), body, script.
+fn parts(page: &str) -> (&str, &str, &str) {
+    let (head, rest) = page.split_once("<body>").expect("a body");
+    let (body, script) = rest.split_once("<script>").expect("a script");
+    (head, body, script)
+}
+
 #[test]
 fn nothing_breaks_out_of_the_page() {
     for run in runs() {
         let page = html(&run, &analyse(&run));
+        let (head, body, script) = parts(&page);
         for forbidden in [
-            "<script", "http:", "https:", "src=", "url(", "@import", "onload", "<b>bold",
+            "<script",
+            "http:",
+            "https:",
+            "src=",
+            "url(",
+            "@import",
+            "onload",
+            "<b>bold",
+            "javascript:",
         ] {
-            assert!(!page.contains(forbidden), "{forbidden}");
+            assert!(
+                !head.contains(forbidden) && !body.contains(forbidden),
+                "{forbidden}"
+            );
         }
-        for once in ["<style>", "</style>", "<h1>", "<main>"] {
+        // The script is the same in every page: nothing of a run is in it.
+        assert_eq!(
+            script,
+            parts(&html(&fixture::complete(), &analyse(&fixture::complete()))).2
+        );
+        for once in [
+            "<style",
+            "</style>",
+            "<h1>",
+            "<main>",
+            "<script",
+            "</script>",
+        ] {
             assert_eq!(page.matches(once).count(), 1, "{once}");
         }
         assert!(!page.chars().any(|letter| letter != '\n' && acts(letter)));
@@ -145,7 +176,8 @@ fn every_element_is_closed() {
     for run in runs() {
         let page = html(&run, &analyse(&run));
         let mut open = Vec::new();
-        for tag in page.split('<').skip(1) {
+        let (head, body, _) = parts(&page);
+        for tag in [head, "<body>", body].concat().split('<').skip(1) {
             let name: String = tag
                 .trim_start_matches('/')
                 .chars()
@@ -153,11 +185,37 @@ fn every_element_is_closed() {
                 .collect();
             if tag.starts_with('/') {
                 assert_eq!(open.pop(), Some(name));
-            } else if !tag.starts_with('!') && !["meta", "link", "br"].contains(&name.as_str()) {
+            } else if !tag.starts_with('!')
+                && !tag.split('>').next().is_some_and(|tag| tag.ends_with('/'))
+                && !["meta", "link", "br"].contains(&name.as_str())
+            {
                 open.push(name);
             }
         }
-        assert_eq!(open, Vec::<String>::new());
+        // The script is the last of the body.
+        assert_eq!(open, ["html", "body"]);
+    }
+}
+
+#[test]
+fn identities_in_a_page_are_unique_and_links_lead_somewhere() {
+    for run in runs() {
+        let page = html(&run, &analyse(&run));
+        let (_, body, _) = parts(&page);
+        let named = |attribute: &str| -> Vec<String> {
+            let before = format!(" {attribute}=\"");
+            let found = body.split(before.as_str()).skip(1);
+            found
+                .map(|rest| rest.split('"').next().unwrap_or("").to_owned())
+                .collect()
+        };
+        let all = named("id");
+        let unique: std::collections::BTreeSet<&String> = all.iter().collect();
+        assert_eq!(all.len(), unique.len());
+        for link in named("href") {
+            let target = link.trim_start_matches('#').to_owned();
+            assert!(link == "data:," || unique.contains(&target), "{link}");
+        }
     }
 }
 
@@ -192,4 +250,82 @@ fn an_interrupted_run_says_so_at_the_top() {
     let report = plain(&fixture::interrupted(), 80);
     let top: Vec<&str> = report.lines().take(3).collect();
     assert!(top.join(" ").contains("stopped before its end"), "{top:?}");
+}
+
+/// A run of very many cases and rounds, each arm with settings of its own.
+fn large() -> Run {
+    let mut run = fixture::complete();
+    let group = run.plan.groups[0].clone();
+    let template = run
+        .trials
+        .iter()
+        .find(|trial| trial.arm == "sqlite-select")
+        .expect("a trial")
+        .clone();
+    let charts = run.plan.charts[0].clone();
+    run.plan.groups.clear();
+    run.plan.charts.clear();
+    run.trials.clear();
+    for chart in 0..10 {
+        let mut group = group.clone();
+        group.name = format!("group {chart}");
+        group.rounds = 50;
+        group.arms = (0..50)
+            .map(|index| {
+                let mut arm = group.arms[3].clone();
+                arm.name = format!("arm-{chart}-{index}");
+                arm.label = format!("SQLite, pages of {index} kB, group {chart}");
+                arm.case
+                    .settings
+                    .set("page_size", &(chart * 50 + index).to_string());
+                arm
+            })
+            .collect();
+        group.baseline = group.arms[0].name.clone();
+        let mut shown = charts.clone();
+        shown.title = format!("Chart {chart}");
+        shown.arms = group.arms.iter().map(|arm| arm.name.clone()).collect();
+        shown.versus.truncate(1);
+        shown.versus[0].arm = group.baseline.clone();
+        shown.published.clear();
+        for (index, arm) in group.arms.iter().enumerate() {
+            for round in 0..50u32 {
+                let mut trial = template.clone();
+                trial.arm = arm.name.clone();
+                trial.round = round;
+                for sample in &mut trial.samples {
+                    sample.elapsed_ns +=
+                        31 * index as u64 * u64::from(round % 7) + 1000 * index as u64;
+                }
+                trial
+                    .read_back
+                    .insert("page_size".to_owned(), index.to_string());
+                trial.resources.insert("user_cpu_ns".to_owned(), 20_000_000);
+                trial
+                    .resources
+                    .insert("system_cpu_ns".to_owned(), 20_000_000);
+                run.trials.push(trial);
+            }
+        }
+        run.plan.charts.push(shown);
+        run.plan.groups.push(group);
+    }
+    run
+}
+
+/// 500 cases of 50 rounds make a page that can be sent by mail: below 1.5 MB. How long it takes is printed, not
+/// asserted.
+#[test]
+#[allow(clippy::print_stderr)]
+fn a_large_run_makes_a_page_of_modest_size() {
+    let run = large();
+    let analysis = analyse(&run);
+    let start = std::time::Instant::now();
+    let page = html(&run, &analysis);
+    eprintln!("{} bytes in {:?}", page.len(), start.elapsed());
+    if let Some(path) = std::env::var_os("SQLITMUS_LARGE_PAGE") {
+        std::fs::write(path, &page).expect("written");
+    }
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    assert!(page.contains("SQLite, pages of 49 kB, group 9"));
 }

@@ -1,11 +1,12 @@
-//! `sqlitmus report`: renders a run file again. Nothing is measured.
+//! `sqlitmus report`: renders run files again, one by itself, several side by side. Nothing is measured.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use sqlitmus_core::analysis::analyse;
+use sqlitmus_core::analysis::{Analysis, analyse};
 use sqlitmus_core::durability::judge;
-use sqlitmus_report::Look;
+use sqlitmus_core::run::Run;
+use sqlitmus_report::{Analysed, Look};
 use sqlitmus_runfile::Kind;
 
 use crate::arguments::{Format, ReportArguments};
@@ -18,10 +19,18 @@ use crate::runs;
 /// # Errors
 /// No such run, not a run file, or the output cannot be written.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
-    let path = runs::find(&arguments.run, &arguments.place)?;
-    let text = match sqlitmus_runfile::kind(&path).map_err(Failure::from)? {
-        Kind::Measurement => measurement(arguments, &path)?,
-        Kind::Durability => durability(arguments, &path)?,
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for word in &arguments.runs {
+        for path in runs::find_all(word, &arguments.place)? {
+            // The same file twice would say nothing about another machine.
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    let text = match paths.as_slice() {
+        [path] if kind(path)? == Kind::Durability => durability(arguments, path)?,
+        _ => measurements(arguments, &paths)?,
     };
     match &arguments.output {
         None => print(&text)?,
@@ -30,22 +39,34 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-fn measurement(arguments: &ReportArguments, path: &Path) -> Result<String, Failure> {
-    let mut run = sqlitmus_runfile::read(path).map_err(Failure::from)?;
-    if let Some(threshold) = arguments.threshold {
-        run.plan.threshold = threshold;
-    }
-    let analysis = analyse(&run);
-    Ok(match arguments.format {
-        Format::Terminal => sqlitmus_report::terminal(&run, &analysis, &look_of(arguments)),
-        Format::Html => sqlitmus_report::html(&run, &analysis),
-        Format::Json => sqlitmus_report::json(&run, &analysis),
-        Format::Markdown => {
+fn kind(path: &Path) -> Result<Kind, Failure> {
+    sqlitmus_runfile::kind(path).map_err(Failure::from)
+}
+
+fn measurements(arguments: &ReportArguments, paths: &[PathBuf]) -> Result<String, Failure> {
+    let mut runs: Vec<Run> = Vec::new();
+    for path in paths {
+        if kind(path)? == Kind::Durability {
             return Err(Failure::bad_input(
-                "a measurement has no report in Markdown",
-                "use --format terminal, html or json; Markdown is for runs of `sqlitmus durability`",
+                format!("{} is a run of `sqlitmus durability`", path.display()),
+                "such runs are reported one by one, and not beside measurements",
             ));
         }
+        let mut run = sqlitmus_runfile::read(path).map_err(Failure::from)?;
+        if let Some(threshold) = arguments.threshold {
+            run.plan.threshold = threshold;
+        }
+        runs.push(run);
+    }
+    let analyses: Vec<Analysis> = runs.iter().map(analyse).collect();
+    let pairs = runs.iter().zip(&analyses);
+    let analysed: Vec<Analysed<'_>> = pairs
+        .map(|(run, analysis)| Analysed { run, analysis })
+        .collect();
+    let look = look_of(arguments);
+    Ok(match analysed.as_slice() {
+        [one] => render(arguments.format, one, &look),
+        several => render_side_by_side(arguments.format, several, &look),
     })
 }
 
@@ -59,6 +80,12 @@ fn durability(arguments: &ReportArguments, path: &Path) -> Result<String, Failur
         Format::Html => sqlitmus_report::durability::html(&run, &table),
         Format::Markdown => sqlitmus_report::durability::markdown(&run, &table),
         Format::Json => sqlitmus_report::durability::json(&run, &table),
+        Format::Csv | Format::Svg => {
+            return Err(Failure::bad_input(
+                "a run of `sqlitmus durability` has no samples to list and no charts",
+                "use --format terminal, html, markdown or json",
+            ));
+        }
     })
 }
 
@@ -66,6 +93,29 @@ fn look_of(arguments: &ReportArguments) -> Look {
     let mut look = look();
     look.color &= arguments.output.is_none();
     look
+}
+
+fn render(format: Format, one: &Analysed<'_>, look: &Look) -> String {
+    let Analysed { run, analysis } = one;
+    match format {
+        Format::Terminal => sqlitmus_report::terminal(run, analysis, look),
+        Format::Html => sqlitmus_report::html(run, analysis),
+        Format::Markdown => sqlitmus_report::markdown(run, analysis),
+        Format::Csv => sqlitmus_report::csv(&[run]),
+        Format::Json => sqlitmus_report::json(run, analysis),
+        Format::Svg => sqlitmus_report::svg(run, analysis),
+    }
+}
+
+fn render_side_by_side(format: Format, runs: &[Analysed<'_>], look: &Look) -> String {
+    match format {
+        Format::Terminal => sqlitmus_report::terminal_side_by_side(runs, look),
+        Format::Html => sqlitmus_report::html_side_by_side(runs),
+        Format::Markdown => sqlitmus_report::markdown_side_by_side(runs),
+        Format::Csv => sqlitmus_report::csv(&runs.iter().map(|one| one.run).collect::<Vec<_>>()),
+        Format::Json => sqlitmus_report::json_of_several(runs),
+        Format::Svg => sqlitmus_report::svg_side_by_side(runs),
+    }
 }
 
 /// Writes a file that must not exist yet.

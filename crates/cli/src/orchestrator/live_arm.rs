@@ -183,7 +183,7 @@ impl<'a> LiveArm<'a> {
 
     /// Does one step, unless the arm has failed before; what goes wrong becomes its outcome.
     pub fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Stop>) {
-        if self.process.is_none() || interruption::requested() {
+        if self.process.is_none() || interruption::now() {
             return;
         }
         match step(self) {

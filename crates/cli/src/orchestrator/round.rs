@@ -184,12 +184,15 @@ impl<'a> RoundContext<'a> {
         for turn in 0..self.group.slices {
             let order = turn_order(live.len(), seed, place.round, turn);
             for (position, index) in order.into_iter().enumerate() {
-                if interruption::requested() {
+                if interruption::now() {
                     return;
                 }
                 let arm = &mut live[index];
                 if arm.is_alive() {
-                    (self.tell)(Event::Measuring { label: arm.label() });
+                    (self.tell)(Event::Measuring {
+                        group: self.group,
+                        label: arm.label(),
+                    });
                 }
                 let generation = first + u64::from(turn);
                 let turn = (turn, (first_place + position) as u32);

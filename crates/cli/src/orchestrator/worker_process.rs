@@ -155,7 +155,7 @@ impl WorkerProcess {
                 Ok(Ok(line)) => return Ok(line),
                 Ok(Err(error)) => return Err(WorkerError::Rubbish(error.to_string())),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
-                Err(RecvTimeoutError::Timeout) if interruption::requested() => {
+                Err(RecvTimeoutError::Timeout) if interruption::now() => {
                     return Err(WorkerError::Interrupted);
                 }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => {
@@ -169,7 +169,7 @@ impl WorkerProcess {
     /// What there is to say about a worker that has gone.
     fn ended(&mut self) -> WorkerError {
         // A signal to the whole group of processes may have reached the worker first.
-        if interruption::requested() {
+        if interruption::now() {
             return WorkerError::Interrupted;
         }
         // It may have closed its output and still be there.

@@ -1,10 +1,10 @@
 //! The truth table as a page that needs nothing else.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use maud::{Markup, html as markup};
 use sqlitmus_core::durability::{DurabilityRun, Table};
 
 use super::words::{Cells, HEADINGS, HOW_TO_READ, Standing, filesystem_line, sentences};
-use crate::html::{STYLE, in_lines};
+use crate::html::page::Page;
 use crate::text::clean;
 
 /// Columns that hold words.
@@ -13,42 +13,28 @@ const TEXT: [usize; 5] = [0, 1, 2, 5, 7];
 /// Renders the table as one self-contained HTML page.
 #[must_use]
 pub fn html(run: &DurabilityRun, table: &Table<'_>) -> String {
-    let page = markup! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                // A page that is passed on asks nobody for anything.
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                meta name="generator" content={ "sqlitmus " (clean(&run.head.sqlitmus_version)) };
-                link rel="icon" href="data:,";
-                title { "What do commits survive? - sqlitmus" }
-                style { (PreEscaped(STYLE)) }
+    Page {
+        title: "What do commits survive?".to_owned(),
+        version: clean(&run.head.sqlitmus_version),
+        header: markup! {
+            p.kicker {
+                "sqlitmus durability, "
+                (clean(&run.head.started_utc).get(..10).unwrap_or("date unknown"))
             }
-            body {
-                header {
-                    p.kicker {
-                        "sqlitmus durability, "
-                        (clean(&run.head.started_utc).get(..10).unwrap_or("date unknown"))
-                    }
-                    h1 { "What do commits survive?" }
-                    div.answer { @for sentence in sentences(run, table) { p { (sentence) } } }
-                }
-                main {
-                    @for filesystem in &run.plan.filesystems { (section(run, table, filesystem)) }
-                    section { h2 { "How to read it" } @for sentence in HOW_TO_READ { p { (sentence) } } }
-                    (environment(run))
-                }
-                footer {
-                    p { "Made by sqlitmus " (clean(&run.head.sqlitmus_version)) " from run "
-                        code { (clean(&run.head.id)) } "." }
-                }
-            }
-        }
-    };
-    in_lines(&page.into_string())
+            h1 { "What do commits survive?" }
+            div.answer { @for sentence in sentences(run, table) { p { (sentence) } } }
+        },
+        main: markup! {
+            @for filesystem in &run.plan.filesystems { (section(run, table, filesystem)) }
+            section { h2 { "How to read it" } @for sentence in HOW_TO_READ { p { (sentence) } } }
+            (environment(run))
+        },
+        footer: markup! {
+            p { "Made by sqlitmus " (clean(&run.head.sqlitmus_version)) " from run "
+                code { (clean(&run.head.id)) } "." }
+        },
+    }
+    .render()
 }
 
 fn section(run: &DurabilityRun, table: &Table<'_>, filesystem: &str) -> Markup {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html as markup};
 
 use sqlitmus_core::analysis::Analysis;
+use sqlitmus_core::case::Durability;
 use sqlitmus_core::run::Run;
 
 use crate::figures::percent;
@@ -59,46 +60,133 @@ pub(super) fn environment(run: &Run) -> Markup {
     }
 }
 
-/// What each engine said is in force, and what it was opened with.
+/// What each engine said is in force, and what it was opened with. Arms that were told the same share an
+/// entry, so that a run of hundreds of cases does not repeat itself.
 pub(super) fn read_back(run: &Run, analysis: &Analysis) -> Markup {
     let mut long = LongValues::default();
-    let arms = analysis.groups.iter().flat_map(|group| &group.arms);
-    let arms: Vec<Markup> = arms
-        .filter_map(|arm| {
-            let (_, planned) = run.plan.arm(&arm.name).filter(|(_, planned)| !planned.is_twin())?;
-            let mut trials = run.trials.iter().rev().filter(|trial| trial.arm == arm.name);
-            let said = trials.find(|trial| !trial.read_back.is_empty());
-            let case = &planned.case;
-            Some(markup! {
+    let mut entries: Vec<(Entry<'_>, Vec<String>)> = Vec::new();
+    let mut said: BTreeMap<&str, &BTreeMap<String, String>> = BTreeMap::new();
+    for trial in run
+        .trials
+        .iter()
+        .filter(|trial| !trial.read_back.is_empty())
+    {
+        said.insert(&trial.arm, &trial.read_back);
+    }
+    for arm in analysis.groups.iter().flat_map(|group| &group.arms) {
+        let Some((_, planned)) = run
+            .plan
+            .arm(&arm.name)
+            .filter(|(_, planned)| !planned.is_twin())
+        else {
+            continue;
+        };
+        let entry = Entry {
+            engine: &planned.case.engine,
+            settings: planned.case.settings.to_string(),
+            durability: planned.case.durability,
+            said: said.get(arm.name.as_str()).copied(),
+        };
+        match entries.iter_mut().find(|(known, _)| *known == entry) {
+            Some((_, labels)) => labels.push(label(arm)),
+            None => entries.push((entry, vec![label(arm)])),
+        }
+    }
+    let shared = Shared::of(&entries);
+    let shared_markup: Vec<Markup> = shared.0.iter().map(|(engine, pairs)| {
+        markup! {
+            @if !pairs.is_empty() {
                 details {
-                    summary { (label(arm)) }
-                    dl {
-                        dt { "case" } dd { code { (case.id()) } }
-                        dt { "engine" } dd { (clean(&case.engine)) }
-                        dt { "opened with" } dd { (named(&case.settings.to_string(), "no settings")) }
-                        dt { "must survive" } dd { (case.durability) }
-                        @if let Some(trial) = said {
-                            @for (name, value) in &trial.read_back {
-                                dt { (clean(name)) } dd { (long.shown(name, value)) }
-                            }
-                        } @else {
-                            dt { "read back" }
-                            dd { "nothing: the engine was not reached, or has nothing to say" }
-                        }
-                    }
+                    summary { "Every arm of engine " (clean(engine)) }
+                    dl { @for (name, value) in pairs { dt { (clean(name)) } dd { (long.shown(name, value)) } } }
                 }
-            })
-        })
+            }
+        }
+    }).collect();
+    let entries: Vec<Markup> = entries
+        .iter()
+        .map(|(entry, labels)| entry.markup(labels, &shared, &mut long))
         .collect();
     markup! {
         section aria-labelledby="heading-read-back" {
             h2 id="heading-read-back" { "Settings in force" }
             p.conditions { "Asked of the live engines, not remembered." }
-            @for arm in arms { (arm) }
+            @for entry in shared_markup.iter().chain(&entries) { (entry) }
             @for (index, (name, value)) in long.0.iter().enumerate() {
                 details id=(LongValues::id(index)) {
                     summary { (LongValues::title(name, index)) }
                     pre { @for line in value.lines() { (clean(line)) "\n" } }
+                }
+            }
+        }
+    }
+}
+
+/// What arms were opened with and told; equal ones are shown once.
+#[derive(PartialEq)]
+struct Entry<'a> {
+    engine: &'a str,
+    settings: String,
+    durability: Durability,
+    said: Option<&'a BTreeMap<String, String>>,
+}
+
+/// What all arms of an engine were told alike, where there are several.
+struct Shared<'a>(BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>);
+
+impl<'a> Shared<'a> {
+    fn of(entries: &[(Entry<'a>, Vec<String>)]) -> Self {
+        let mut shared: BTreeMap<&str, (usize, BTreeMap<&str, &str>)> = BTreeMap::new();
+        for (entry, _) in entries {
+            let Some(said) = entry.said else { continue };
+            let pairs = said
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()));
+            match shared.get_mut(entry.engine) {
+                None => {
+                    shared.insert(entry.engine, (1, pairs.collect()));
+                }
+                Some((count, known)) => {
+                    *count += 1;
+                    known.retain(|name, value| said.get(*name).is_some_and(|said| said == value));
+                }
+            }
+        }
+        let several = shared.into_iter().filter(|(_, (count, _))| *count > 1);
+        Self(
+            several
+                .map(|(engine, (_, pairs))| (engine, pairs))
+                .collect(),
+        )
+    }
+
+    fn has(&self, engine: &str, name: &str) -> bool {
+        self.0
+            .get(engine)
+            .is_some_and(|pairs| pairs.contains_key(name))
+    }
+}
+
+impl Entry<'_> {
+    fn markup(&self, labels: &[String], shared: &Shared<'_>, long: &mut LongValues) -> Markup {
+        let mut names = labels.to_vec();
+        names.sort();
+        names.dedup();
+        markup! {
+            details {
+                summary { (names.join("; ")) }
+                dl {
+                    dt { "engine" } dd { (clean(self.engine)) }
+                    dt { "opened with" } dd { (named(&self.settings, "no settings")) }
+                    dt { "must survive" } dd { (self.durability) }
+                    @if let Some(said) = self.said {
+                        @for (name, value) in said.iter().filter(|(name, _)| !shared.has(self.engine, name)) {
+                            dt { (clean(name)) } dd { (long.shown(name, value)) }
+                        }
+                    } @else {
+                        dt { "read back" }
+                        dd { "nothing: the engine was not reached, or has nothing to say" }
+                    }
                 }
             }
         }

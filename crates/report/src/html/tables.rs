@@ -5,17 +5,18 @@ use maud::{Markup, html as markup};
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis};
 use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::measurements::{Cost, Measurements};
+use sqlitmus_core::plan::Group;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ClaimQuantity;
 use sqlitmus_core::units::{format_count, format_ratio};
 
-use crate::figures::{DASH, megabytes_per_second, microseconds, quantile, range};
-use crate::summary::{
-    LeftOut, border, judgement, label, left_out_of, named, plural, trouble, workload_words,
-};
+use crate::figures::{DASH, megabytes_per_second, microseconds, plus_minus, quantile, range};
+use crate::summary::{LeftOut, border, judgement, label, left_out_of, named, plural, trouble};
+use crate::svg::datum;
 use crate::text::clean;
 
-use super::charts::trouble_class;
+use super::bars::trouble_class;
 
 /// Latency quantiles of the table of arms.
 const QUANTILES: [(&str, f64); 5] = [
@@ -87,38 +88,44 @@ fn claim_row(result: &ClaimResult) -> Markup {
     }
 }
 
-/// Every arm of the run, twins included, with its latencies.
-pub(super) fn arms(run: &Run, analysis: &Analysis) -> Markup {
+/// Every case of the run, twins included, with all that is known of it.
+pub(super) fn cases(run: &Run, analysis: &Analysis, is_large: bool) -> Markup {
+    let settles = analysis
+        .groups
+        .iter()
+        .flat_map(|group| &group.arms)
+        .any(|arm| arm.settled_operation_ns.is_some());
+    let measurements = Measurements::new(run);
     markup! {
-        section aria-labelledby="heading-arms" {
-            h2 id="heading-arms" { "Every arm" }
+        section aria-labelledby="heading-cases" {
+            h2 id="heading-cases" { "All cases" }
             p.conditions {
-                "Microseconds. Percentiles are of single operations, over all rounds. The line "
-                "shows the rounds in order, from 20% below to 20% above their median."
-            }
-            @for group in &analysis.groups {
-                @let planned = run.plan.groups.iter().find(|planned| planned.name == group.name);
-                @let settles = group.arms.iter().any(|arm| arm.settled_operation_ns.is_some());
-                h3 { "Group " (named(&group.name, "without a name")) }
-                @if let Some(arm) = planned.and_then(|planned| planned.arms.first()) {
-                    p.conditions {
-                        (workload_words(&arm.case.workload)) ", " (arm.case.cache) " cache"
-                    }
+                "Microseconds. Percentiles are of single operations, over all rounds that count. "
+                "Ratios are against the baseline of the case's own group, with their 95% intervals."
+                @if is_large {
+                    " A page of so many cases leaves out where the time goes and the numbers behind "
+                    "latency curves; " code { "sqlitmus report --format csv" } " has every sample."
                 }
-                @let name = named(&group.name, "without a name");
-                div.scroll role="region" tabindex="0" aria-label={ "Arms of group " (name) } {
-                    table.numbers {
-                        thead { tr {
-                            th scope="col" class="text" { "Arm" }
-                            th scope="col" { "Rounds" }
-                            th scope="col" { "µs per blob" }
-                            @if settles { th scope="col" { "incl. settling" } }
-                            th scope="col" { "MB/s" }
-                            @for (name, _) in QUANTILES { th scope="col" { (name) } }
-                            th scope="col" { "Operations" }
-                            th scope="col" { "Round by round" }
-                        } }
-                        tbody { @for arm in &group.arms { (arm_row(arm, settles)) } }
+            }
+            div.scroll role="region" tabindex="0" aria-label="All cases" {
+                table.numbers.sortable.filterable id="cases" {
+                    thead { tr {
+                        th scope="col" class="text" { "Case" }
+                        th scope="col" class="text" { "Group" }
+                        th scope="col" class="text" { "Engine" }
+                        th scope="col" class="text" { "Survives" }
+                        th scope="col" { "µs per blob" }
+                        @if settles { th scope="col" { "incl. settling" } }
+                        th scope="col" { "vs baseline" }
+                        th scope="col" { "MB/s" }
+                        @for (name, _) in QUANTILES { th scope="col" { (name) } }
+                        th scope="col" { "Operations" }
+                        th scope="col" { "Rounds" }
+                    } }
+                    tbody {
+                        @for (planned, group) in run.plan.groups.iter().zip(&analysis.groups) {
+                            @for arm in &group.arms { (case_row(&measurements, planned, arm, settles)) }
+                        }
                     }
                 }
             }
@@ -126,66 +133,54 @@ pub(super) fn arms(run: &Run, analysis: &Analysis) -> Markup {
     }
 }
 
-fn arm_row(arm: &ArmAnalysis, settles: bool) -> Markup {
+fn case_row(
+    measurements: &Measurements<'_>,
+    group: &Group,
+    arm: &ArmAnalysis,
+    settles: bool,
+) -> Markup {
+    let planned = group.arms.iter().find(|planned| planned.name == arm.name);
     markup! {
-            tr {
-                th scope="row" { (label(arm)) small { code { (clean(&arm.name)) } } }
-                @if let Some(text) = trouble(&arm.status) {
-                    td class={ "text " (trouble_class(&text)) } colspan=(10 + usize::from(settles)) { (text) }
-                } @else {
-                    td {
-                        (arm.round_values_ns.len())
-    @if !arm.left_out.is_empty() { small { (arm.left_out.len()) " left out" } }
-                        @if arm.slices_left_out > 0 {
-                            @let slices = plural(u64::from(arm.slices_left_out), "slice", "slices");
-                        small { (slices) " left out" }
-                        }
+        tr {
+            th scope="row" { (label(arm)) }
+            td.text { (named(&group.name, "without a name")) }
+            @if let Some(planned) = planned {
+                td.text { (clean(&planned.case.engine)) }
+                td.text { (planned.case.durability) }
+            } @else { td {} td {} }
+            @if let Some(text) = trouble(&arm.status) {
+                td class={ "text " (trouble_class(&text)) } colspan=(10 + usize::from(settles)) { (text) }
+            } @else {
+                td data-v=(datum(arm.operation_ns)) { (microseconds(arm.operation_ns)) }
+                @if settles { td data-v=(datum(arm.settled_operation_ns)) { (microseconds(arm.settled_operation_ns)) } }
+                (versus_baseline(measurements, group, arm))
+                td { (megabytes_per_second(arm.bytes_per_second)) }
+                @for (_, share) in QUANTILES { td { (quantile(&arm.latencies, share)) } }
+                td { (format_count(arm.latencies.count())) }
+                td {
+                    (arm.round_values_ns.len())
+                    @if !arm.left_out.is_empty() { small { (arm.left_out.len()) " left out" } }
+                    @if arm.slices_left_out > 0 {
+                        small { (plural(u64::from(arm.slices_left_out), "slice", "slices")) " left out" }
                     }
-                    td { (microseconds(arm.operation_ns)) }
-                    @if settles { td { (microseconds(arm.settled_operation_ns)) } }
-                    td { (megabytes_per_second(arm.bytes_per_second)) }
-                    @for (_, share) in QUANTILES { td { (quantile(&arm.latencies, share)) } }
-                    td { (format_count(arm.latencies.count())) }
-                    td { (spark(arm)) }
                 }
             }
         }
+    }
 }
 
-/// The values of the rounds as a line.
-fn spark(arm: &ArmAnalysis) -> Markup {
-    const WIDTH: f64 = 90.0;
-    const HEIGHT: f64 = 18.0;
-    const REACH: f64 = 0.2;
-    let median = arm.operation_ns.filter(|ns| ns.is_finite() && *ns > 0.0);
-    let (Some(median), true) = (median, arm.round_values_ns.len() > 1) else {
-        return markup! { (DASH) };
+fn versus_baseline(measurements: &Measurements<'_>, group: &Group, arm: &ArmAnalysis) -> Markup {
+    if group.baseline == arm.name {
+        return markup! { td data-v="1" { "1" } };
+    }
+    let Some(estimate) = measurements.ratio(&group.baseline, &arm.name, Cost::Acknowledged) else {
+        return markup! { td { (DASH) } };
     };
-    let step = WIDTH / (arm.round_values_ns.len() - 1) as f64;
-    let points = arm
-        .round_values_ns
-        .iter()
-        .enumerate()
-        .map(|(index, value)| {
-            let share = ((value / median - 1.0) / REACH).clamp(-1.0, 1.0);
-            let share = if share.is_finite() { share } else { 1.0 };
-            format!(
-                "{:.1},{:.1}",
-                step * index as f64,
-                HEIGHT / 2.0 * (1.0 - share)
-            )
-        });
-    let points: Vec<String> = points.collect();
-    let values: Vec<String> = arm
-        .round_values_ns
-        .iter()
-        .map(|value| microseconds(Some(*value)))
-        .collect();
+    let ends = estimate.interval;
     markup! {
-        svg role="img" width="90" height="18" viewBox="0 -1 90 20" {
-            title { "Rounds: " (values.join(", ")) }
-            line.grid x1="0" x2="90" y1="9" y2="9" {}
-            polyline.spark points=(points.join(" ")) {}
+        td data-v=(datum(Some(estimate.ratio))) data-low=[ends.map(|ends| datum(Some(ends.low)))]
+            data-high=[ends.map(|ends| datum(Some(ends.high)))] {
+            (format_ratio(estimate.ratio)) " " span.none { (plus_minus(ends)) }
         }
     }
 }

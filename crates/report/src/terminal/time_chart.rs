@@ -30,6 +30,8 @@ enum Detail {
     Least,
     /// And the 99th percentile.
     Tail,
+    /// And the rounds as a line.
+    Rounds,
     /// And the median.
     Median,
     /// And the rate.
@@ -43,12 +45,13 @@ enum Detail {
 }
 
 impl Detail {
-    const FROM_MOST: [Self; 7] = [
+    const FROM_MOST: [Self; 8] = [
         Self::Settled,
         Self::Machines,
         Self::Published,
         Self::Rate,
         Self::Median,
+        Self::Rounds,
         Self::Tail,
         Self::Least,
     ];
@@ -143,6 +146,12 @@ impl Content<'_> {
             .any(|row| row.arm.settled_operation_ns.is_some())
     }
 
+    /// Whether any arm has rounds to compare with one another.
+    fn has_rounds(&self) -> bool {
+        let mut rows = self.chart.rows.iter();
+        rows.any(|row| row.arm.round_values_ns.len() > 1)
+    }
+
     /// Whether there is any published figure; the legend names the charts without.
     fn is_published(&self) -> bool {
         !self.chart.chart.published.is_empty()
@@ -162,8 +171,11 @@ impl Content<'_> {
         }
         match detail {
             Detail::Least => {}
-            Detail::Tail => columns.push(column(&["p99"], 1)),
+            Detail::Tail | Detail::Rounds => columns.push(column(&["p99"], 1)),
             _ => columns.push(column(&["p50/p99"], 1)),
+        }
+        if detail >= Detail::Rounds && self.has_rounds() {
+            columns.push(column(&["rounds"], 1));
         }
         for versus in &self.chart.chart.versus {
             columns.push(Column {
@@ -217,12 +229,19 @@ impl Content<'_> {
         let [median, tail] = [0.5, 0.99].map(|share| quantile(&row.arm.latencies, share));
         match detail {
             Detail::Least => {}
-            Detail::Tail => cells.push(Cell::plain(tail)),
+            Detail::Tail | Detail::Rounds => cells.push(Cell::plain(tail)),
             _ => cells.push(Cell {
                 head: format!("{median}/"),
                 tail,
                 tone: Tone::Plain,
             }),
+        }
+        if detail >= Detail::Rounds && self.has_rounds() {
+            cells.push(Cell {
+                head: String::new(),
+                tail: rounds_line(&row.arm.round_values_ns, row.arm.operation_ns),
+                tone: Tone::Plain,
+            });
         }
         for (index, versus) in self.chart.chart.versus.iter().enumerate() {
             let itself = versus.arm == row.arm.name;
@@ -320,6 +339,34 @@ impl Content<'_> {
     }
 }
 
+/// The rounds of an arm as a line of blocks, from 20% below its median to 20% above: flat is steady. Of very
+/// many rounds each block shows the one among several that is farthest off.
+fn rounds_line(values_ns: &[f64], middle_ns: Option<f64>) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const REACH: f64 = 0.2;
+    const MOST_BLOCKS: usize = 12;
+    let Some(middle_ns) = middle_ns.filter(|ns| ns.is_finite() && *ns > 0.0) else {
+        return DASH.to_owned();
+    };
+    let distances: Vec<f64> = values_ns
+        .iter()
+        .map(|ns| ns / middle_ns - 1.0)
+        .filter(|distance| !distance.is_nan())
+        .collect();
+    let together = distances.len().div_ceil(MOST_BLOCKS).max(1);
+    let farthest = distances.chunks(together).map(|distances| {
+        let far = distances.iter().copied();
+        far.max_by(|one, other| one.abs().total_cmp(&other.abs()))
+            .unwrap_or(0.0)
+    });
+    let block = |distance: f64| {
+        let share = ((distance / REACH).clamp(-1.0, 1.0) + 1.0) / 2.0;
+        // The median is the lower of the two blocks in the middle, and a few percent around it are too.
+        BLOCKS[((share * 7.0 - 0.3).round().max(0.0) as usize).min(7)]
+    };
+    farthest.map(block).collect()
+}
+
 /// A ratio with its mark and interval; an arm compared with itself is 1.
 fn ratio(compared: Option<&Option<Compared>>, itself: bool) -> Cell {
     match compared {
@@ -334,5 +381,30 @@ fn ratio(compared: Option<&Option<Compared>>, itself: bool) -> Cell {
             tone: tone(compared.verdict),
         },
         _ => Cell::plain(DASH.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steady_rounds_are_a_flat_line_and_outliers_stand_out() {
+        assert_eq!(rounds_line(&[100.0, 101.0, 99.0], Some(100.0)), "▄▄▄");
+        assert_eq!(rounds_line(&[80.0, 100.0, 500.0], Some(100.0)), "▁▄█");
+        assert_eq!(rounds_line(&[90.0, 105.0, 110.0], Some(100.0)), "▂▅▆");
+        assert_eq!(
+            rounds_line(&[100.0, f64::INFINITY, f64::NAN], Some(100.0)),
+            "▄█"
+        );
+        assert_eq!(rounds_line(&[1.0], Some(0.0)), "-");
+        assert_eq!(rounds_line(&[1.0], None), "-");
+        let mut many = vec![100.0; 100];
+        many[50] = 300.0;
+        let line = rounds_line(&many, Some(100.0));
+        assert!(
+            line.chars().count() <= 12 && line.matches('█').count() == 1,
+            "{line}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html as markup};
 
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow, Compared};
-use sqlitmus_core::run::Run;
+use sqlitmus_core::run::{Footprint, Run};
 use sqlitmus_core::suite::{ChartKind, Versus};
 use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 use sqlitmus_core::verdict::Verdict;
@@ -16,20 +16,59 @@ use crate::space::{overhead, times_as_small};
 use crate::summary::{chart_conditions, label, named, published_of, trouble};
 use crate::text::{clean, fit};
 
-use super::picture::{Mark, Picture, PictureBody, PictureRow, Scale, Shape};
+use crate::svg::{Bar, Bars, BarsBody, BarsRow, Data, Mark, RatioScale, Shape, datum};
+
+use super::page::Figures;
 
 /// Longer headings of columns are cut.
 const MOST_HEADING_LETTERS: usize = 42;
 
-/// The section of a chart; `index` counts the charts of the page from 0.
-pub(super) fn section(
-    run: &Run,
-    analysis: &Analysis,
-    chart: &ChartAnalysis,
-    index: usize,
-) -> Markup {
+/// The picture of a chart as the suite has it, with its numbers; `id` is its identity in the page.
+pub(crate) fn picture(run: &Run, chart: &ChartAnalysis, id: &str) -> Bars {
     let content = Content { run, chart };
-    let title = named(&chart.chart.title, "Chart without a title");
+    Bars {
+        id: id.to_owned(),
+        title: title(chart),
+        bars: content.bars_heading().to_owned(),
+        scales: content.scales(),
+        rows: chart
+            .rows
+            .iter()
+            .map(|row| content.picture_row(row))
+            .collect(),
+        data: content.data(),
+    }
+}
+
+/// What a chart is called.
+pub(crate) fn title(chart: &ChartAnalysis) -> String {
+    named(&chart.chart.title, "Chart without a title")
+}
+
+/// The figure of a chart with its legend.
+pub(super) fn figure(figures: Figures, run: &Run, chart: &ChartAnalysis, id: &str) -> Markup {
+    let content = Content { run, chart };
+    let legend = content.legend();
+    let picture = picture(run, chart, id);
+    figures.figure(&picture, &legend, &format!("{id}-data"))
+}
+
+/// The figures of a chart as a table.
+pub(super) fn table(run: &Run, chart: &ChartAnalysis, id: &str) -> Markup {
+    let content = Content { run, chart };
+    let title = title(chart);
+    markup! {
+        div.scroll role="region" tabindex="0" aria-label={ (title) ", figures" } {
+            @match chart.chart.shows {
+                ChartKind::Time => (content.time_table(&title, id)),
+                ChartKind::Space => (content.space_table(&title, id)),
+            }
+        }
+    }
+}
+
+/// What stands beneath the heading of a chart.
+pub(super) fn conditions(run: &Run, analysis: &Analysis, chart: &ChartAnalysis) -> String {
     let answers = clean(&chart.chart.answers);
     let conditions = match chart.chart.shows {
         ChartKind::Time => chart_conditions(run, analysis, &chart.chart).join(", "),
@@ -38,38 +77,10 @@ pub(super) fn section(
                 .to_owned()
         }
     };
-    let picture = Picture {
-        id: format!("chart-{}", index + 1),
-        description: content.description(),
-        bars: content.bars_heading().to_owned(),
-        scales: content.scales(),
-        rows: chart
-            .rows
-            .iter()
-            .map(|row| content.picture_row(row))
-            .collect(),
-        title: title.clone(),
-    };
-    markup! {
-        section aria-labelledby={ "heading-" (index + 1) } {
-            h2 id={ "heading-" (index + 1) } { (title) }
-            p.conditions {
-                @if !answers.is_empty() && !answers.eq_ignore_ascii_case(&title) {
-                    "Published: " (answers) ". "
-                }
-                (conditions)
-            }
-            figure {
-                (picture.render())
-                figcaption { (content.legend()) }
-            }
-            div.scroll role="region" tabindex="0" aria-label={ (title) ", figures" } {
-                @match chart.chart.shows {
-                    ChartKind::Time => (content.time_table(&title)),
-                    ChartKind::Space => (content.space_table(&title)),
-                }
-            }
-        }
+    if answers.is_empty() || answers.eq_ignore_ascii_case(&title(chart)) {
+        conditions
+    } else {
+        format!("Answers to {answers} of what was published. {conditions}")
     }
 }
 
@@ -92,31 +103,24 @@ impl Content<'_> {
 
     fn bars_heading(&self) -> &'static str {
         match self.chart.chart.shows {
-            ChartKind::Time => "microseconds per blob (shorter is better)",
+            ChartKind::Time => "µs per blob (shorter is better)",
             ChartKind::Space => "space on disk (shorter is better)",
         }
     }
 
-    fn scales(&self) -> Vec<Scale> {
+    fn scales(&self) -> Vec<RatioScale> {
         let noise_floor = self.chart.noise_floor.filter(|_| !self.shows_space());
         let versus = self.chart.chart.versus.iter();
         versus
-            .map(|versus| Scale {
+            .map(|versus| RatioScale {
                 heading: heading(versus),
                 noise_floor: noise_floor.filter(|floor| floor.is_finite() && *floor > 0.0),
             })
             .collect()
     }
 
-    /// The chart in words, for those who do not see it.
-    fn description(&self) -> String {
-        let rows = self.chart.rows.iter().map(|row| self.hover(row));
-        rows.collect::<Vec<_>>().join(" ")
-    }
-
-    /// A row in words: `SQLite, SQL: 5.6 us, 1.68 ±2% vs files.`
+    /// The figures of a row in words: `5.6 us, 1.68 ±2% vs files (faster)`.
     fn hover(&self, row: &ChartRow) -> String {
-        let label = label(&row.arm);
         let mut words = Vec::new();
         if self.shows_space() {
             match row.footprint {
@@ -139,15 +143,20 @@ impl Content<'_> {
                 words.push(format!("{ratio} vs {against} ({})", compared.verdict));
             }
         }
-        format!("{label}: {}.", words.join(", "))
+        for (ratio, machine) in published_of(&self.chart.chart, &row.arm.name) {
+            let on = if machine.is_empty() { "" } else { " on " };
+            words.push(format!("published {}{on}{machine}", bare_ratio(ratio)));
+        }
+        words.join(", ")
     }
 
-    fn picture_row(&self, row: &ChartRow) -> PictureRow {
+    fn picture_row(&self, row: &ChartRow) -> BarsRow {
         let planned = self.run.plan.arm(&row.arm.name);
-        PictureRow {
+        BarsRow {
             label: label(&row.arm),
             strong: planned.is_some_and(|(_, arm)| arm.case.engine == "sqlite"),
             hover: self.hover(row),
+            tags: Vec::new(),
             body: if self.shows_space() {
                 self.space_body(row)
             } else {
@@ -156,10 +165,10 @@ impl Content<'_> {
         }
     }
 
-    fn time_body(&self, row: &ChartRow) -> PictureBody {
+    fn time_body(&self, row: &ChartRow) -> BarsBody {
         if let Some(text) = trouble(&row.arm.status) {
             let failed = text.starts_with("failed");
-            return PictureBody::Trouble { text, failed };
+            return BarsBody::Trouble { text, failed };
         }
         let arms = self.chart.rows.iter().map(|row| &row.arm);
         let times = arms
@@ -172,10 +181,13 @@ impl Content<'_> {
             .settled_operation_ns
             .map_or(0.0, |ns| ns / longest_ns);
         let versus = self.chart.chart.versus.iter().enumerate();
-        PictureBody::Figures {
-            solid,
-            light: (settled - solid).max(0.0),
-            figure: microseconds(row.arm.operation_ns),
+        BarsBody::Figures {
+            bar: Bar {
+                solid,
+                light: (settled - solid).max(0.0),
+                figure: microseconds(row.arm.operation_ns),
+                series: None,
+            },
             marks: versus
                 .map(|(index, versus)| self.time_marks(row, index, versus))
                 .collect(),
@@ -223,10 +235,10 @@ impl Content<'_> {
             .collect()
     }
 
-    fn space_body(&self, row: &ChartRow) -> PictureBody {
+    fn space_body(&self, row: &ChartRow) -> BarsBody {
         let Some(footprint) = row.footprint else {
             let text = trouble(&row.arm.status).unwrap_or_else(|| "not counted".to_owned());
-            return PictureBody::Trouble {
+            return BarsBody::Trouble {
                 text,
                 failed: false,
             };
@@ -253,10 +265,13 @@ impl Content<'_> {
                 .chain(ours)
                 .collect()
         });
-        PictureBody::Figures {
-            solid: footprint.allocated_bytes as f64 / largest.max(1) as f64,
-            light: 0.0,
-            figure: format_bytes(footprint.allocated_bytes),
+        BarsBody::Figures {
+            bar: Bar {
+                solid: footprint.allocated_bytes as f64 / largest.max(1) as f64,
+                light: 0.0,
+                figure: format_bytes(footprint.allocated_bytes),
+                series: None,
+            },
             marks: marks.collect(),
         }
     }
@@ -276,7 +291,7 @@ impl Content<'_> {
             rect.interval.good x="2" width="14" y="0" height="12" {}
             circle.good cx="9" cy="6" r="3.5" {}
         };
-        let settled = markup! { g.settled { circle.good cx="9" cy="6" r="2.2" {} } };
+        let settled = markup! { circle.good cx="9" cy="6" r="2.2" {} };
         let settling = markup! { rect.bar-light width="18" height="12" {} };
         let noise = markup! { rect.band width="18" height="12" {} };
         let diamond = markup! { path.published d="M9 0.5 L14.5 6 L9 11.5 L3.5 6 Z" {} };
@@ -300,7 +315,7 @@ impl Content<'_> {
             @for (shown, swatch, words) in pieces {
                 @if shown {
                     span.legend {
-                        svg width="18" height="12" aria-hidden="true" { (swatch) }
+                        svg.chart width="18" height="12" aria-hidden="true" { (swatch) }
                         (words)
                     }
                 }
@@ -313,12 +328,80 @@ impl Content<'_> {
         }
     }
 
-    fn time_table(&self, title: &str) -> Markup {
+    /// What the picture shows, in units of its columns.
+    fn data(&self) -> Data {
+        let versus = || self.chart.chart.versus.iter();
+        let mut columns: Vec<String> = if self.shows_space() {
+            ["arm", "allocated_bytes", "apparent_bytes", "content_bytes"]
+                .map(str::to_owned)
+                .into()
+        } else {
+            [
+                "arm",
+                "operation_ns",
+                "settled_operation_ns",
+                "latency_ns_p50",
+                "latency_ns_p99",
+            ]
+            .map(str::to_owned)
+            .into()
+        };
+        for versus in versus() {
+            let name = clean(&versus.arm);
+            columns.push(format!("times_as_good_as_{name}"));
+            columns.push(format!("times_as_good_as_{name}_low"));
+            columns.push(format!("times_as_good_as_{name}_high"));
+        }
+        let rows = self.chart.rows.iter().map(|row| {
+            let mut cells = vec![label(&row.arm)];
+            let latency = |share| datum(row.arm.latencies.quantile_ns(share).map(|ns| ns as f64));
+            if self.shows_space() {
+                let bytes = |of: fn(&Footprint) -> u64| {
+                    datum(row.footprint.as_ref().map(|found| of(found) as f64))
+                };
+                cells.extend([
+                    bytes(|found| found.allocated_bytes),
+                    bytes(|found| found.apparent_bytes),
+                    bytes(|found| found.content_bytes),
+                ]);
+            } else {
+                cells.extend([
+                    datum(row.arm.operation_ns),
+                    datum(row.arm.settled_operation_ns),
+                    latency(0.5),
+                    latency(0.99),
+                ]);
+            }
+            for (index, versus) in versus().enumerate() {
+                let compared = row.versus.get(index).and_then(Option::as_ref);
+                let ratio = if self.shows_space() {
+                    times_as_small(self.run, &versus.arm, &row.arm.name)
+                } else if versus.arm == row.arm.name {
+                    Some(1.0)
+                } else {
+                    compared.map(|compared| compared.estimate.ratio)
+                };
+                let ends = compared.and_then(|compared| compared.estimate.interval);
+                cells.extend([
+                    datum(ratio),
+                    datum(ends.map(|ends| ends.low)),
+                    datum(ends.map(|ends| ends.high)),
+                ]);
+            }
+            cells
+        });
+        Data {
+            rows: rows.collect(),
+            columns,
+        }
+    }
+
+    fn time_table(&self, title: &str, id: &str) -> Markup {
         let settles = self.settles();
         let versus = &self.chart.chart.versus;
         let columns = 5 + usize::from(settles) + versus.len();
         markup! {
-            table.numbers {
+            table.numbers.sortable id={ (id) "-data" } {
                 caption { (title) ", in figures" }
                 thead { tr {
                     th scope="col" class="text" { "Arm" }
@@ -337,13 +420,13 @@ impl Content<'_> {
                             @if let Some(text) = trouble(&row.arm.status) {
                                 td class={ "text " (trouble_class(&text)) } colspan=(columns) { (text) }
                             } @else {
-                                td { (microseconds(row.arm.operation_ns)) }
-                                @if settles { td { (microseconds(row.arm.settled_operation_ns)) } }
+                                td data-v=(datum(row.arm.operation_ns)) { (microseconds(row.arm.operation_ns)) }
+                                @if settles { td data-v=(datum(row.arm.settled_operation_ns)) { (microseconds(row.arm.settled_operation_ns)) } }
                                 td { (megabytes_per_second(row.arm.bytes_per_second)) }
                                 td { (quantile(&row.arm.latencies, 0.5)) }
                                 td { (quantile(&row.arm.latencies, 0.99)) }
                                 @for (index, versus) in versus.iter().enumerate() {
-                                    td { (ratio_cell(row, index, versus.arm == row.arm.name)) }
+                                    (ratio_cell(row, index, versus.arm == row.arm.name))
                                 }
                                 td { (self.published_cell(row)) }
                             }
@@ -354,10 +437,10 @@ impl Content<'_> {
         }
     }
 
-    fn space_table(&self, title: &str) -> Markup {
+    fn space_table(&self, title: &str, id: &str) -> Markup {
         let versus = &self.chart.chart.versus;
         markup! {
-            table.numbers {
+            table.numbers.sortable id={ (id) "-data" } {
                 caption { (title) ", in figures" }
                 thead { tr {
                     th scope="col" class="text" { "Arm" }
@@ -375,9 +458,9 @@ impl Content<'_> {
                         tr {
                             th scope="row" { (label(&row.arm)) }
                             @if let Some(footprint) = &row.footprint {
-                                td { (format_bytes(footprint.allocated_bytes)) }
-                                td { (format_bytes(footprint.apparent_bytes)) }
-                                td { (format_bytes(footprint.content_bytes)) }
+                                td data-v=(footprint.allocated_bytes) { (format_bytes(footprint.allocated_bytes)) }
+                                td data-v=(footprint.apparent_bytes) { (format_bytes(footprint.apparent_bytes)) }
+                                td data-v=(footprint.content_bytes) { (format_bytes(footprint.content_bytes)) }
                                 td { (overhead(footprint).map_or_else(|| DASH.to_owned(), percent)) }
                                 td { (format_count(footprint.files)) }
                                 td { (format_count(footprint.directories)) }
@@ -438,20 +521,26 @@ fn itself() -> Mark {
 
 fn ratio_cell(row: &ChartRow, index: usize, itself: bool) -> Markup {
     if itself {
-        return markup! { "1" };
+        return markup! { td data-v="1" { "1" } };
     }
     let settled = row.versus_settled.get(index).and_then(Option::as_ref);
+    let compared = row.versus.get(index).and_then(Option::as_ref);
+    let estimate = compared.map(|compared| &compared.estimate);
+    let ends = estimate.and_then(|estimate| estimate.interval);
     markup! {
-        @if let Some(compared) = row.versus.get(index).and_then(Option::as_ref) {
-            (mark(compared.verdict)) (format_ratio(compared.estimate.ratio))
-            small { (range(compared.estimate.interval)) " " (verdict(compared.verdict)) }
-        } @else {
-            (DASH)
-        }
-        @if let Some(compared) = settled {
-            small {
-                "settled " (mark(compared.verdict)) (format_ratio(compared.estimate.ratio)) ", "
-                (range(compared.estimate.interval)) " " (verdict(compared.verdict))
+        td data-v=(datum(estimate.map(|estimate| estimate.ratio)))
+            data-low=[ends.map(|ends| datum(Some(ends.low)))] data-high=[ends.map(|ends| datum(Some(ends.high)))] {
+            @if let Some(compared) = compared {
+                (mark(compared.verdict)) (format_ratio(compared.estimate.ratio))
+                small { (range(compared.estimate.interval)) " " (verdict(compared.verdict)) }
+            } @else {
+                (DASH)
+            }
+            @if let Some(compared) = settled {
+                small {
+                    "settled " (mark(compared.verdict)) (format_ratio(compared.estimate.ratio)) ", "
+                    (range(compared.estimate.interval)) " " (verdict(compared.verdict))
+                }
             }
         }
     }

@@ -1,0 +1,295 @@
+//! The report as GitHub's Markdown, for READMEs and pull requests: question, answer, a table a chart, the
+//! published sentences, and the machine. Texts of the run are escaped, so that they neither break a table nor
+//! become links, mentions or markup.
+
+use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow};
+use sqlitmus_core::run::Run;
+use sqlitmus_core::suite::ChartKind;
+use sqlitmus_core::units::{format_bytes, format_ratio};
+
+use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::side_by_side::{Analysed, SideBySide, ratio};
+use crate::space::times_as_small;
+use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
+use crate::text::clean;
+
+/// Renders a run as Markdown.
+#[must_use]
+pub fn markdown(run: &Run, analysis: &Analysis) -> String {
+    let summary = Summary::of(run, analysis);
+    let mut page = Page::default();
+    page.line(&format!("## {}", escape(&summary.question)));
+    for warning in &summary.warnings {
+        page.line(&format!("> **Note:** {}", escape(warning)));
+    }
+    let conclusion: Vec<String> = analysis
+        .conclusion
+        .iter()
+        .map(|sentence| escape(sentence))
+        .collect();
+    page.line(&conclusion.join(" "));
+    let pieces = |pieces: &[String]| {
+        pieces
+            .iter()
+            .map(|piece| escape(piece))
+            .collect::<Vec<_>>()
+            .join(" · ")
+    };
+    page.line(&format!(
+        "{}  \n{}",
+        pieces(&summary.machine),
+        pieces(&summary.conditions)
+    ));
+    for chart in &analysis.charts {
+        page.line(&format!(
+            "### {}",
+            escape(&named(&chart.chart.title, "Chart without a title"))
+        ));
+        if chart.chart.shows == ChartKind::Time {
+            page.line(&pieces(&chart_conditions(run, analysis, &chart.chart)));
+        }
+        page.table(
+            &headings(chart),
+            chart
+                .rows
+                .iter()
+                .map(|row| cells(run, chart, row))
+                .collect(),
+        );
+    }
+    if !analysis.claims.is_empty() {
+        page.line("### What was published, judged by this run");
+        let rows = analysis.claims.iter().map(|claim| {
+            let (verdict, reason) = judgement(&claim.judgement);
+            let verdict = reason.map_or_else(
+                || verdict.to_owned(),
+                |reason| format!("{verdict}: {reason}"),
+            );
+            let measured = claim.ratio.map_or_else(
+                || DASH.to_owned(),
+                |ratio| match claim.interval {
+                    Some(_) => format!("{} {}", format_ratio(ratio), plus_minus(claim.interval)),
+                    None => format_ratio(ratio),
+                },
+            );
+            vec![
+                named(&claim.claim.sentence, "A claim without a sentence"),
+                verdict,
+                measured,
+            ]
+        });
+        page.table(
+            &["Sentence", "Verdict", "Measured"].map(str::to_owned),
+            rows.collect(),
+        );
+    }
+    page.line(&format!(
+        "Times are microseconds per blob; \"vs\" is how many times as fast (or as small); ± is half of the 95% \
+         interval. `=`: no difference worth having, `~`: not sure. Command: {}",
+        code(&named(&run.head.command_line, "not known"))
+    ));
+    page.text
+}
+
+/// Renders several runs side by side as Markdown.
+#[must_use]
+pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
+    let all = SideBySide::of(runs);
+    let mut page = Page::default();
+    page.line(&format!("## {}", escape(&all.question)));
+    for warning in &all.warnings {
+        page.line(&format!("> **Note:** {}", escape(warning)));
+    }
+    page.line(&all.agreement().unwrap_or_default());
+    let headings = |first: &str| -> Vec<String> {
+        std::iter::once(first.to_owned())
+            .chain(all.names.iter().cloned())
+            .collect()
+    };
+    if !all.claims.is_empty() {
+        let rows = all.claims.iter().map(|claim| {
+            let cells = claim.of_runs.iter().map(|result| match result {
+                None => DASH.to_owned(),
+                Some(result) => {
+                    let ratio = result
+                        .ratio
+                        .map_or(String::new(), |ratio| format!(" ({})", format_ratio(ratio)));
+                    format!("{}{ratio}", judgement(&result.judgement).0)
+                }
+            });
+            std::iter::once(claim.sentence.clone())
+                .chain(cells)
+                .collect()
+        });
+        page.line("### Where each published sentence holds");
+        page.table(&headings("Sentence"), rows.collect());
+    }
+    for chart in &all.charts {
+        page.line(&format!("### {}", escape(&chart.title)));
+        if !chart.versus.is_empty() {
+            let word = if chart.shows == ChartKind::Space {
+                "small"
+            } else {
+                "fast"
+            };
+            page.line(&escape(&format!(
+                "Times as {word} as {} of the same machine.",
+                chart.versus
+            )));
+        }
+        let rows = chart.rows.iter().map(|row| {
+            let cells = (0..all.runs.len()).map(|run| {
+                let found = chart.of_runs[run].zip(row.of_runs[run]);
+                match found {
+                    None => DASH.to_owned(),
+                    Some((own, found)) => ratio(&all.runs[run], own, found).map_or_else(
+                        || trouble(&found.arm.status).unwrap_or_else(|| DASH.to_owned()),
+                        |ratio| ratio.text,
+                    ),
+                }
+            });
+            std::iter::once(row.label.clone()).chain(cells).collect()
+        });
+        page.table(&headings("Case"), rows.collect());
+    }
+    page.line("### What differs between the machines");
+    let rows = all.differences.iter().map(|fact| {
+        let values = fact
+            .values
+            .iter()
+            .map(|value| value.clone().unwrap_or_else(|| "not said".to_owned()));
+        std::iter::once(fact.name.clone()).chain(values).collect()
+    });
+    page.table(&headings("Fact"), rows.collect());
+    page.text
+}
+
+fn headings(chart: &ChartAnalysis) -> Vec<String> {
+    let versus = chart.chart.versus.iter();
+    let versus =
+        versus.map(|versus| format!("vs {}", named(&versus.label, "an arm without a name")));
+    let first = match chart.chart.shows {
+        ChartKind::Time => ["Arm", "µs", "p50", "p99"].map(str::to_owned).to_vec(),
+        ChartKind::Space => ["Arm", "on disk"].map(str::to_owned).to_vec(),
+    };
+    let published = (!chart.chart.published.is_empty()).then(|| "published".to_owned());
+    first.into_iter().chain(versus).chain(published).collect()
+}
+
+fn cells(run: &Run, chart: &ChartAnalysis, row: &ChartRow) -> Vec<String> {
+    let mut cells = vec![label(&row.arm)];
+    let timed = chart.chart.shows == ChartKind::Time;
+    match (trouble(&row.arm.status), row.footprint) {
+        (Some(trouble), _) if timed => {
+            cells.push(trouble);
+            return cells;
+        }
+        _ if timed => {
+            cells.push(microseconds(row.arm.operation_ns));
+            cells.extend([0.5, 0.99].map(|share| quantile(&row.arm.latencies, share)));
+        }
+        (_, Some(footprint)) => cells.push(format_bytes(footprint.allocated_bytes)),
+        (trouble, None) => cells.push(trouble.unwrap_or_else(|| "not counted".to_owned())),
+    }
+    for (index, versus) in chart.chart.versus.iter().enumerate() {
+        let compared = row.versus.get(index).and_then(Option::as_ref);
+        cells.push(match compared {
+            _ if versus.arm == row.arm.name => "1".to_owned(),
+            Some(compared) => judged(&compared.estimate, compared.verdict),
+            None if timed => DASH.to_owned(),
+            None => times_as_small(run, &versus.arm, &row.arm.name)
+                .map_or_else(|| DASH.to_owned(), format_ratio),
+        });
+    }
+    let published = published_of(&chart.chart, &row.arm.name).into_iter();
+    let published = published.map(|(ratio, machine)| format!("{} {machine}", bare_ratio(ratio)));
+    if !chart.chart.published.is_empty() {
+        cells.push(published.collect::<Vec<_>>().join(", "));
+    }
+    cells
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    /// A paragraph; nothing if it is empty. What it says is Markdown.
+    fn line(&mut self, markdown: &str) {
+        if markdown.trim().is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(markdown.trim_end());
+        self.text.push('\n');
+    }
+
+    /// A table; the first column is text, the others figures. Rows may be shorter than the headings.
+    fn table(&mut self, headings: &[String], rows: Vec<Vec<String>>) {
+        let row = |cells: &[String]| {
+            let filled =
+                (0..headings.len()).map(|index| cells.get(index).map_or("", String::as_str));
+            let cells: Vec<String> = filled.map(escape).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        let rule: Vec<&str> = (0..headings.len())
+            .map(|index| if index == 0 { "---" } else { "---:" })
+            .collect();
+        let mut lines = vec![row(headings), format!("| {} |", rule.join(" | "))];
+        lines.extend(rows.iter().map(|cells| row(cells)));
+        self.line(&lines.join("\n"));
+    }
+}
+
+/// A text in which nothing is markup: characters that GitHub's Markdown acts on are escaped, those that make
+/// links, mentions and references of other pages too.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in clean(text).chars() {
+        match letter {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' => {
+                escaped.push('\\');
+                escaped.push(letter);
+            }
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '@' => escaped.push_str("&#64;"),
+            '#' => escaped.push_str("&#35;"),
+            _ => escaped.push(letter),
+        }
+    }
+    // Addresses become links by themselves.
+    escaped
+        .replace("://", "&#58;//")
+        .replace("www.", "www&#46;")
+}
+
+/// A text between backticks, more of them than it has itself.
+fn code(text: &str) -> String {
+    let text = clean(text);
+    let longest = text
+        .split(|letter| letter != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    format!("{fence} {text} {fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_text_is_markup() {
+        assert_eq!(
+            escape("a|b <b> [x](http://y) @who #1 www.z `c` *d*"),
+            "a\\|b &lt;b&gt; \\[x\\](http&#58;//y) &#64;who &#35;1 www&#46;z \\`c\\` \\*d\\*"
+        );
+        assert_eq!(code("a `b` ``c"), "``` a `b` ``c ```");
+    }
+}
