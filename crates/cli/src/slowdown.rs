@@ -3,14 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-/// Operations of this long are waited for at once. What has to be done for every single operation would
-/// slow down the shortest ones (0.6 us) by more than was asked for.
+/// Operations of this long are waited for at once: a wait cannot be told more finely than by a reading of
+/// the clock, some 25 ns.
 const WORK_BETWEEN_WAITS: Duration = Duration::from_micros(20);
 
 /// Makes operations slower by a share of their own time.
 #[derive(Debug)]
 pub struct Slowdown {
-    share: f64,
+    /// `None` where no account is kept.
+    share: Option<f64>,
     /// Since when work has not been waited for.
     since: Instant,
     /// What is to be waited; below 0 for a wait that was too long.
@@ -18,9 +19,10 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// A slowdown by this share; 0 is none.
+    /// A slowdown by this share. One of 0 keeps account and never waits, so that it differs from others
+    /// in the waits alone; `None` does nothing.
     #[must_use]
-    pub fn new(share: f64) -> Self {
+    pub fn new(share: Option<f64>) -> Self {
         Self {
             share,
             since: Instant::now(),
@@ -36,7 +38,7 @@ impl Slowdown {
     /// Waits, now and then, for operations that have ended now; returns the end of the wait.
     #[inline]
     pub fn after(&mut self, now: Instant) -> Instant {
-        if self.share <= 0.0 || now - self.since < WORK_BETWEEN_WAITS {
+        if self.share.is_none() || now - self.since < WORK_BETWEEN_WAITS {
             return now;
         }
         self.wait(now)
@@ -45,10 +47,8 @@ impl Slowdown {
     /// Waits for all operations that have not been waited for; returns the end of the wait.
     #[cold]
     pub fn wait(&mut self, now: Instant) -> Instant {
-        if self.share <= 0.0 {
-            return now;
-        }
-        self.owed_ns += nanoseconds(self.since, now) * self.share;
+        let Some(share) = self.share else { return now };
+        self.owed_ns += nanoseconds(self.since, now) * share;
         let mut end = now;
         while nanoseconds(now, end) < self.owed_ns {
             std::hint::spin_loop();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn what_is_waited_is_the_share_of_the_time() {
-        let mut slowdown = Slowdown::new(0.05);
+        let mut slowdown = Slowdown::new(Some(0.05));
         let mut waited_ns = 0.0;
         let mut now = Instant::now();
         slowdown.begin(now);
@@ -92,9 +92,11 @@ mod tests {
 
     #[test]
     fn without_a_share_nothing_is_waited() {
-        let mut slowdown = Slowdown::new(0.0);
-        let end = Instant::now() + Duration::from_secs(1);
-        assert_eq!(slowdown.after(end), end);
-        assert_eq!(slowdown.wait(end), end);
+        for share in [None, Some(0.0)] {
+            let mut slowdown = Slowdown::new(share);
+            let end = Instant::now() + Duration::from_secs(1);
+            assert_eq!(slowdown.after(end), end);
+            assert_eq!(slowdown.wait(end), end);
+        }
     }
 }

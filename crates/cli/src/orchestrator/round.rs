@@ -231,10 +231,13 @@ impl<'a> RoundContext<'a> {
             slice_lead_in_ns: if is_cold { 0 } else { SLICE_LEAD_IN_NS },
             slice_operations_max: is_cold.then(|| cold_slice_operations(&arm.case.dataset)),
             core: self.worker_core,
-            slowdown: self
-                .planted
-                .filter(|planted| planted.arm == arm.name)
-                .map_or(0.0, |planted| planted.share),
+            slowdown: self.planted.map(|planted| {
+                if planted.arm == arm.name {
+                    planted.share
+                } else {
+                    0.0
+                }
+            }),
             cores: self.stores.cores().to_vec(),
         };
         live.start(self.program, self.may_drop_caches);
