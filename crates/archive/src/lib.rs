@@ -22,7 +22,7 @@
 //! - [`Archive`], [`Reader`], [`Lookup`]: open, list, read by name, in any number of threads.
 //! - [`Catalogue`]: all names in memory, for the fastest reads.
 //! - [`ArchiveWriter`]: write one, atomically.
-//! - [`pack`], [`unpack`], [`verify`]: whole directories, in parallel and safely.
+//! - [`pack()`], [`unpack()`], [`verify()`]: whole directories, in parallel and safely.
 //! - `Server`: over HTTP, read-only (feature `serve`).
 //!
 //! What is printed, and exit codes, are left to the program.

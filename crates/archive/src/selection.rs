@@ -1,5 +1,5 @@
 //! Which entries are taken: globs to include and to exclude, and files of patterns, with the rules of
-//! .gitignore. Walking is left to [`crate::pack`].
+//! .gitignore. Walking is left to [`mod@crate::pack`].
 
 use std::path::Path;
 

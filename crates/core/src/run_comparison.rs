@@ -1,6 +1,6 @@
 //! Two runs compared: has anything become slower from A to B? Cases are matched by their identity
-//! ([`matching`]), conditions are held against each other ([`conditions`]), every cost is judged with
-//! all others in mind ([`simultaneous`]). Which runs, and what a refusal looks like, is left to the
+//! (`matching`), conditions are held against each other (`conditions`), every cost is judged with
+//! all others in mind (`simultaneous`). Which runs, and what a refusal looks like, is left to the
 //! command line; words and tables to the reports.
 //!
 //! # What is compared

@@ -1,4 +1,4 @@
-//! Views: which of the charts of [`crate::svg`] a run has something to say for, and what goes into them. The
+//! Views: which of the charts of [`mod@crate::svg`] a run has something to say for, and what goes into them. The
 //! page and `--format svg` show the same ones. A view that has too little to show is `None`.
 
 pub(crate) mod blob_sizes;
