@@ -51,7 +51,7 @@ pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
     Measure(MeasureArguments),
-    /// Show runs again: text, HTML, Markdown, CSV, JSON or SVG; several stand side by side
+    /// Show runs again, in any format; several side by side
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
     /// Compare two runs: has anything become slower from A to B?
