@@ -242,8 +242,13 @@ impl Stores {
     /// The directory cannot be made.
     pub fn fill(&mut self, group: &Group) -> Result<BTreeMap<String, StoreResult>, StoreError> {
         let missing: Vec<(PathBuf, &Arm)> = self.to_fill(group).into_iter().collect();
-        for parent in missing.iter().filter_map(|(path, _)| path.parent()) {
-            // One directory a dataset; what is in it is ours as a whole.
+        let paths = group.arms.iter().map(|arm| self.path(group, arm));
+        let parents: BTreeSet<PathBuf> = paths
+            .filter_map(|path| Some(path.parent()?.to_owned()))
+            .collect();
+        for parent in &parents {
+            // One directory a dataset; what is in it is ours as a whole. Workers work in it, those
+            // too whose stores are in memory.
             if !ownership::is_ours(parent)? {
                 ownership::create_directory(parent, "stores of one dataset")?;
             }

@@ -114,6 +114,41 @@ fn one_group_is_measured_alone() {
 }
 
 #[test]
+fn arms_in_memory_alone_are_measured_too() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let suite = r#"
+name = "memory"
+about = "for tests"
+question = "Is memory enough?"
+
+[[dataset]]
+name = "few"
+count = 20
+size = { fixed = 100 }
+
+[[group]]
+name = "read"
+dataset = "few"
+workload = { kind = "read", order = "random" }
+cache = "warm"
+durability = "none"
+baseline = "memory"
+rounds = 1
+slices = 1
+slice_ms = 1
+
+[[group.arm]]
+name = "memory"
+label = "memory"
+engine = "memory"
+"#;
+    std::fs::write(place.path().join("suite.toml"), suite).expect("suite written");
+    let measured = sqlitmus(place.path(), &["measure", "suite.toml", "--quiet"]);
+    let said = String::from_utf8_lossy(&measured.stderr).into_owned();
+    assert_eq!(measured.status.code(), Some(0), "{said}");
+}
+
+#[test]
 fn cleaning_removes_stores_keeps_runs_and_leaves_what_is_foreign() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let suite = "--scale";
