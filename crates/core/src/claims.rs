@@ -3,9 +3,8 @@
 //! suite are judged together, as comparisons are: see [`judge_together`](crate::verdict::judge_together).
 
 use crate::measurements::{ArmStatus, Cost, Measurements};
-use crate::statistics::{DEFAULT_CONFIDENCE, FEWEST_ROUNDS, Interval, RatioEstimate};
+use crate::statistics::{DEFAULT_CONFIDENCE, FEWEST_ROUNDS, Interval, RatioEstimate, holm};
 use crate::suite::{Claim, ClaimQuantity};
-use crate::verdict::holm;
 
 /// A claim and what became of it.
 #[derive(Debug, Clone)]

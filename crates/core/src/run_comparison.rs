@@ -1,6 +1,6 @@
 //! Two runs compared: has anything become slower from A to B? Cases are matched by their identity
 //! (`matching`), conditions are held against each other (`conditions`), every cost is judged with
-//! all others in mind (`simultaneous`). Which runs, and what a refusal looks like, is left to the
+//! all others in mind (`statistics::simultaneous`). Which runs, and what a refusal looks like, is left to the
 //! command line; words and tables to the reports.
 //!
 //! # What is compared
@@ -35,7 +35,6 @@
 mod conditions;
 mod judgement;
 mod matching;
-mod simultaneous;
 
 use thiserror::Error;
 
@@ -45,8 +44,6 @@ use crate::statistics::{DEFAULT_CONFIDENCE, Interval};
 use crate::verdict::{DEFAULT_THRESHOLD, Verdict};
 use judgement::Both;
 use matching::matched;
-
-pub use simultaneous::simultaneous;
 
 /// What of two runs is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

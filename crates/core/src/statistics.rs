@@ -44,6 +44,7 @@ mod effort;
 mod interval;
 #[cfg(test)]
 mod simulation;
+mod simultaneous;
 mod unpaired;
 mod variance;
 
@@ -52,6 +53,8 @@ pub use comparison::{ComparisonError, PairedRound, RatioEstimate, compare, noise
 pub use describe::{mean, median, quantile, sample_variance};
 pub use effort::Scatter;
 pub use interval::{Interval, MeanEstimate, t_interval};
+pub(crate) use simultaneous::holm;
+pub use simultaneous::simultaneous;
 pub use unpaired::{difference_of_means, unpaired};
 
 /// The fewest rounds that a verdict is given on. With fewer the quantile of Student's distribution is so

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{DEFAULT_CONFIDENCE, FEWEST_ROUNDS, Interval, RatioEstimate};
+use crate::statistics::{DEFAULT_CONFIDENCE, FEWEST_ROUNDS, Interval, RatioEstimate, holm};
 
 /// The smallest difference that is worth having unless something else is asked for: 3%.
 pub const DEFAULT_THRESHOLD: f64 = 0.03;
@@ -187,26 +187,6 @@ pub fn judge_interval(
         Some((verdict, distance)) if (high - low) / 2.0 < distance => verdict,
         _ => Verdict::NotSureYet,
     }
-}
-
-/// Which members of a family keep their verdict by Holm's procedure, given the error rate of each and
-/// that of the family. A member without one is no part of the family and keeps nothing.
-pub(crate) fn holm(error_rates: &[Option<f64>], of_family: f64) -> Vec<bool> {
-    let mut order: Vec<(usize, f64)> = error_rates
-        .iter()
-        .enumerate()
-        .filter_map(|(member, rate)| Some((member, (*rate)?)))
-        .collect();
-    order.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let mut stands = vec![false; error_rates.len()];
-    let count = order.len();
-    for (place, (member, rate)) in order.into_iter().enumerate() {
-        if rate > of_family / (count - place) as f64 {
-            break;
-        }
-        stands[member] = true;
-    }
-    stands
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use crate::case::Case;
 use crate::measurements::{ArmStatus, Cost, Measurements};
 use crate::plan::Group;
 use crate::run::Outcome;
-use crate::statistics::{Interval, difference_of_means, t_interval, unpaired};
+use crate::statistics::{Interval, difference_of_means, simultaneous, t_interval, unpaired};
 use crate::verdict::{Verdict, judge_interval};
 
 use super::matching::Pair;
-use super::simultaneous;
 use super::{
     ArmCost, Change, ComparedCase, ComparedGroup, NotJudged, Options, Quantity, Regression,
 };

@@ -5,10 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use sqlitmus_core::run::Run;
-use sqlitmus_core::run_comparison::{
-    Answer, Options, Quantity, Regression, compare_runs, simultaneous,
-};
-use sqlitmus_core::statistics::difference_of_means;
+use sqlitmus_core::run_comparison::{Answer, Options, Quantity, Regression, compare_runs};
+use sqlitmus_core::statistics::{difference_of_means, simultaneous};
 use sqlitmus_core::verdict::Verdict;
 
 use crate::fixture::{reading, run, trial};

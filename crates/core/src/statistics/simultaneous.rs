@@ -21,20 +21,50 @@ pub fn simultaneous(
     confidence: f64,
     mut is_told_apart: impl FnMut(usize, f64) -> bool,
 ) -> Vec<f64> {
-    let mut levels = vec![confidence; members];
+    let rates = step_down(members, 1.0 - confidence, |member, rate| {
+        is_told_apart(member, 1.0 - rate)
+    });
+    rates.into_iter().map(|rate| 1.0 - rate).collect()
+}
+
+/// Which members of a family are told apart by Holm's procedure, given the error rate of each and
+/// that of the family. A member without one is no part of the family and is not told apart.
+pub(crate) fn holm(error_rates: &[Option<f64>], of_family: f64) -> Vec<bool> {
+    let family: Vec<(usize, f64)> = error_rates
+        .iter()
+        .enumerate()
+        .filter_map(|(place, rate)| Some((place, (*rate)?)))
+        .collect();
+    let allowed = step_down(family.len(), of_family, |member, rate| {
+        family[member].1 <= rate
+    });
+    let mut stands = vec![false; error_rates.len()];
+    for ((place, rate), allowed) in family.into_iter().zip(allowed) {
+        stands[place] = rate <= allowed;
+    }
+    stands
+}
+
+/// The error rate that Holm's procedure leaves for each member.
+fn step_down(
+    members: usize,
+    of_family: f64,
+    mut is_told_apart: impl FnMut(usize, f64) -> bool,
+) -> Vec<f64> {
+    let mut rates = vec![of_family; members];
     let mut remaining: Vec<usize> = (0..members).collect();
     while !remaining.is_empty() {
-        let level = 1.0 - (1.0 - confidence) / remaining.len() as f64;
+        let rate = of_family / remaining.len() as f64;
         for &member in &remaining {
-            levels[member] = level;
+            rates[member] = rate;
         }
         let before = remaining.len();
-        remaining.retain(|&member| !is_told_apart(member, level));
+        remaining.retain(|&member| !is_told_apart(member, rate));
         if remaining.len() == before {
             break;
         }
     }
-    levels
+    rates
 }
 
 #[cfg(test)]
