@@ -61,21 +61,22 @@ impl Failure {
             hint: hint.into(),
         }
     }
+
+    /// An error of a library: of the environment if the machine gave out, else bad input.
+    fn by_cause(error: &dyn std::error::Error, gave_out: bool, hint: String) -> Self {
+        let message = with_causes(error);
+        if gave_out {
+            Self::environment(message, hint)
+        } else {
+            Self::bad_input(message, hint)
+        }
+    }
 }
 
 /// Bad input, unless the machine gave out.
 impl From<RunFileError> for Failure {
     fn from(error: RunFileError) -> Self {
-        let code = if error.environment_failed() {
-            ExitCode::Environment
-        } else {
-            ExitCode::BadInput
-        };
-        Self {
-            code,
-            message: with_causes(&error),
-            hint: error.hint(),
-        }
+        Self::by_cause(&error, error.environment_failed(), error.hint())
     }
 }
 
@@ -89,62 +90,30 @@ impl From<RunComparisonError> for Failure {
 /// Bad input, unless the machine gave out.
 impl From<TreeError> for Failure {
     fn from(error: TreeError) -> Self {
-        let code = if error.environment_failed() {
-            ExitCode::Environment
-        } else {
-            ExitCode::BadInput
-        };
-        Self {
-            code,
-            message: with_causes(&error),
-            hint: error.hint(),
-        }
+        Self::by_cause(&error, error.environment_failed(), error.hint())
     }
 }
 
 /// Bad input, unless the system refused to look.
 impl From<PlaceError> for Failure {
     fn from(error: PlaceError) -> Self {
-        let code = match error {
-            PlaceError::Io { .. } => ExitCode::Environment,
-            _ => ExitCode::BadInput,
-        };
-        Self {
-            code,
-            message: with_causes(&error),
-            hint: error.hint(),
-        }
+        let gave_out = matches!(error, PlaceError::Io { .. });
+        Self::by_cause(&error, gave_out, error.hint())
     }
 }
 
 /// Bad input, unless the system refused.
 impl From<ScratchError> for Failure {
     fn from(error: ScratchError) -> Self {
-        let code = match error {
-            ScratchError::Io { .. } => ExitCode::Environment,
-            _ => ExitCode::BadInput,
-        };
-        Self {
-            code,
-            message: with_causes(&error),
-            hint: error.hint().unwrap_or_default(),
-        }
+        let gave_out = matches!(error, ScratchError::Io { .. });
+        Self::by_cause(&error, gave_out, error.hint().unwrap_or_default())
     }
 }
 
 /// Bad input, unless the machine gave out.
 impl From<LoopbackError> for Failure {
     fn from(error: LoopbackError) -> Self {
-        let code = if error.is_environment() {
-            ExitCode::Environment
-        } else {
-            ExitCode::BadInput
-        };
-        Self {
-            code,
-            message: with_causes(&error),
-            hint: error.hint(),
-        }
+        Self::by_cause(&error, error.is_environment(), error.hint())
     }
 }
 

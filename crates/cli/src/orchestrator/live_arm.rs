@@ -319,18 +319,28 @@ impl<'a> LiveArm<'a> {
             content_bytes,
             elapsed_ns,
             settle_ns,
-            device_read_bytes: resources.get("device_read_bytes").copied(),
-            major_faults: resources.get("major_faults").copied(),
-            involuntary_context_switches: resources.get("involuntary_context_switches").copied(),
-            machine_steal_ns: resources.get("machine_steal_ns").copied(),
+            device_read_bytes: None,
+            major_faults: None,
+            involuntary_context_switches: None,
+            machine_steal_ns: None,
         };
+        self.keep(sample, latencies, resources);
+        Ok(())
+    }
+
+    /// Keeps a slice, with what the kernel counted while it ran.
+    fn keep(&mut self, mut sample: Sample, latencies: Latencies, resources: BTreeMap<String, u64>) {
+        let counted = |name: &str| resources.get(name).copied();
+        sample.device_read_bytes = counted("device_read_bytes");
+        sample.major_faults = counted("major_faults");
+        sample.involuntary_context_switches = counted("involuntary_context_switches");
+        sample.machine_steal_ns = counted("machine_steal_ns");
         // What does not count leaves no trace in the percentiles either.
         if sample.is_in(self.arm.case.cache) {
             self.latencies.push(latencies);
         }
         self.trial.samples.push(sample);
         self.add_used(resources);
-        Ok(())
     }
 
     /// Has the worker do what a slice does once more, untimed, and count the system calls.

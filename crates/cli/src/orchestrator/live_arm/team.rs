@@ -127,16 +127,12 @@ impl LiveArm<'_> {
             content_bytes,
             elapsed_ns,
             settle_ns,
-            device_read_bytes: resources.get("device_read_bytes").copied(),
-            major_faults: resources.get("major_faults").copied(),
-            involuntary_context_switches: resources.get("involuntary_context_switches").copied(),
-            machine_steal_ns: resources.get("machine_steal_ns").copied(),
+            device_read_bytes: None,
+            major_faults: None,
+            involuntary_context_switches: None,
+            machine_steal_ns: None,
         };
-        if sample.is_in(self.arm.case.cache) {
-            self.latencies.push(latencies);
-        }
-        self.trial.samples.push(sample);
-        self.add_used(resources);
+        self.keep(sample, latencies, resources);
         Ok(())
     }
 
