@@ -4,6 +4,7 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 
+use crate::grid::Grid;
 use crate::html::bars;
 use crate::html::side_by_side::picture;
 use crate::side_by_side::{Analysed, SideBySide};
@@ -24,7 +25,11 @@ pub fn svg(run: &Run, analysis: &Analysis) -> String {
     let mut add = |chart: Option<Box<dyn Chart>>| charts.extend(chart);
     let boxed = |chart| -> Box<dyn Chart> { Box::new(chart) };
     add(blob_sizes::curves(run, analysis, "sizes").map(boxed));
-    add(blob_sizes::heat_map(run, analysis, "pages").map(|chart| Box::new(chart) as Box<dyn Chart>));
+    if let Some(grid) = Grid::of(run, analysis) {
+        add(Some(Box::new(blob_sizes::heat_map(&grid, "pages"))));
+        let packing = blob_sizes::packing(&grid, "packing");
+        add(packing.map(|chart| Box::new(chart) as Box<dyn Chart>));
+    }
     let timed = analysis
         .charts
         .iter()

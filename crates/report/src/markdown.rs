@@ -8,6 +8,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_ratio};
 
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::grid::Grid;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
 use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
@@ -40,6 +41,22 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         pieces(&summary.machine),
         pieces(&summary.conditions)
     ));
+    if let Some(grid) = Grid::of(run, analysis) {
+        let headings: Vec<String> = std::iter::once("page size".to_owned())
+            .chain(grid.headings())
+            .collect();
+        for (title, cells) in grid.tables() {
+            page.line(&format!("### {}", escape(&title)));
+            let rows = grid.rows.iter().zip(cells).map(|(row, cells)| {
+                let label = std::iter::once(row.to_string());
+                label.chain(cells).collect()
+            });
+            page.table(&headings, rows.collect());
+        }
+        let answers = grid.answers();
+        let answers = answers.iter().map(|answer| format!("- {}", escape(answer)));
+        page.line(&answers.collect::<Vec<_>>().join("\n"));
+    }
     for chart in &analysis.charts {
         page.line(&format!(
             "### {}",
