@@ -250,12 +250,16 @@ pub struct MeasureArguments {
     /// Let the kernel drop what it caches of the whole machine, for fully-cold arms; root only
     #[arg(long)]
     pub drop_caches: bool,
+    /// Run of `sqlitmus durability` that says what commits really survive; by default the newest in
+    /// the place that was made on such a filesystem
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub durability_run: Option<PathBuf>,
     /// Write the run file here instead of .sqlitmus/runs/
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Go on with a run that was interrupted or killed: its run file, or `latest`
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "full", "scale", "group", "rounds", "seed", "output"
+        "suite", "full", "scale", "group", "rounds", "seed", "output", "durability_run"
     ])]
     pub resume: Option<String>,
     /// Print the result as JSON

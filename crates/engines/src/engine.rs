@@ -43,6 +43,13 @@ pub trait Engine: Sync {
     /// promises it.
     fn durability(&self, settings: &Settings) -> Durability;
 
+    /// Names of the settings that decide what a committed write survives: two stores that differ in
+    /// others only are alike in that. The default names all, which is always true.
+    fn durability_settings(&self) -> Vec<&'static str> {
+        let all = self.settings().iter();
+        all.map(|specification| specification.name).collect()
+    }
+
     /// Creates an empty store at a path that does not exist.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
 use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_core::suite::ChartKind;
 
+use crate::proved::Proved;
 use crate::summary::{Summary, named};
 use crate::svg::Chart;
 use crate::text::clean;
@@ -57,6 +58,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             (sizes(figures, run, analysis))
             (tables::claims(analysis))
             (tables::cases(run, analysis, figures.is_large()))
+            (Proved::of(run).section(analysis))
             (tables::left_out(run, analysis))
             (provenance::how_to_read(run, analysis, &summary))
             (provenance::environment(run))

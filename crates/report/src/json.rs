@@ -27,7 +27,11 @@
 //!                        footprint (or null): content_bytes, apparent_bytes,
 //!                        allocated_bytes, files, directories;
 //!                        case: workload, dataset, engine, settings, durability, cache;
-//!                        read_back: what the live engine said is in force
+//!                        read_back: what the live engine said is in force;
+//!                        proved (null for reading arms): claim (kept, broken, claimed-only,
+//!                        nothing-claimed); and of the durability experiment, null if it was not
+//!                        asked: observed (a tier), process_killed, power_gone (cuts, broken,
+//!                        broken_share_at_most), power_kind, configuration, filesystem, run
 //! charts        objects  title, answers, shows (time, space), noise_floor; rows: arm,
 //!                        comparisons, published (ratio, machine)
 //! claims        objects  sentence, of (time, space), numerator, denominator, at_least, at_most,
@@ -61,6 +65,7 @@ use sqlitmus_core::spending::Spending;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::suite::ChartKind;
 
+use crate::proved::Proved;
 use crate::side_by_side::Analysed;
 use crate::space::times_as_small;
 use crate::summary::{Summary, published_of};
@@ -87,11 +92,13 @@ pub fn json_of_several(runs: &[Analysed<'_>]) -> String {
 
 fn object(run: &Run, analysis: &Analysis) -> Value {
     let groups = run.plan.groups.iter().zip(&analysis.groups);
+    let proved = Proved::of(run);
     let arms = groups.clone().flat_map(|(group, measured)| {
         measured
             .arms
             .iter()
-            .map(move |measured| arm(run, group, measured))
+            .map(|measured| arm(run, &proved, group, measured))
+            .collect::<Vec<_>>()
     });
     let environment = run.environment.iter();
     json!({
@@ -131,7 +138,7 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
     })
 }
 
-fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
+fn arm(run: &Run, proved: &Proved<'_>, group: &Group, arm: &ArmAnalysis) -> Value {
     let planned = group.arms.iter().find(|planned| planned.name == arm.name);
     let (status, reason) = match &arm.status {
         ArmStatus::Measured => ("measured", None),
@@ -177,6 +184,7 @@ fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
         },
         "footprint": run.footprints.get(&arm.name),
         "case": planned.map(|planned| case(&planned.case)),
+        "proved": planned.map(|planned| proved.json(planned)),
         "read_back": read_back.map(|trial| &trial.read_back),
     })
 }

@@ -8,7 +8,7 @@
 //! words and pictures. Every text of a run is taken for hostile: see `text`.
 //!
 //! What all formats say alike stands in `summary` and `machine` (words about the run), `side_by_side` (matches
-//! between runs), `space` (ratios of sizes), `figures` (numbers as text), and `views` (which charts a run has
+//! between runs), `space` (ratios of sizes), `proved` (what commits survive), `figures` (numbers as text), and `views` (which charts a run has
 //! something to say for); the charts themselves are in [`mod@svg`]; one module a format does the rest.
 
 pub mod comparison;
@@ -24,6 +24,7 @@ mod oltp;
 mod oltp_contention;
 mod oltp_html;
 mod oltp_terminal;
+mod proved;
 mod resources;
 mod side_by_side;
 mod space;

@@ -8,6 +8,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_ratio};
 
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::proved::Proved;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
 use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
@@ -57,6 +58,19 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
                 .collect(),
         );
     }
+    let proved = Proved::of(run).lines();
+    if proved.len() > 1 {
+        page.line("### What commits survive");
+    }
+    let items = proved.iter().map(|line| {
+        let text = escape(&line.text);
+        if line.is_broken {
+            format!("- **{text}**")
+        } else {
+            format!("- {text}")
+        }
+    });
+    page.line(&items.collect::<Vec<_>>().join("\n"));
     if !analysis.claims.is_empty() {
         page.line("### What was published, judged by this run");
         let rows = analysis.claims.iter().map(|claim| {

@@ -5,7 +5,7 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_count;
 
-use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, survives, tables};
+use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, tables};
 
 /// A section for each group.
 pub(crate) fn sections(run: &Run, analysis: &Analysis) -> Markup {
@@ -46,7 +46,7 @@ fn section(table: &RateTable) -> Markup {
                                 th scope="row" { (row.label) }
                                 @match &row.figures {
                                     Ok(rate) => {
-                                        @for cell in cells(rate, survives(row.durability)) {
+                                        @for cell in cells(rate, &row.survives) {
                                             td { (cell) }
                                         }
                                     }

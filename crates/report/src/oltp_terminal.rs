@@ -4,7 +4,7 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_count;
 
-use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, survives, tables};
+use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, tables};
 use crate::text::{fit, left, right, width, wrap};
 
 /// Labels are not cut shorter than this.
@@ -50,7 +50,7 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
         .map(|row| match &row.figures {
             Ok(rate) => headings
                 .iter()
-                .map(|heading| cell(heading, rate, survives(row.durability)))
+                .map(|heading| cell(heading, rate, &row.survives))
                 .collect(),
             Err(reason) => vec![reason.clone()],
         })

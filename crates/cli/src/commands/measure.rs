@@ -19,6 +19,7 @@ use sqlitmus_runfile::RunFile;
 use crate::arguments::MeasureArguments;
 use crate::catalogue::BuiltInEngines;
 use crate::commands::{look, print};
+use crate::durability::proofs;
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
 use crate::machine::environment::Environment;
@@ -57,6 +58,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     let environment = Environment::read();
     let name = RunName::now(&plan.suite);
     require_space(&plan, &place)?;
+    let proved = proofs::facts(&plan, &place, arguments.durability_run.as_deref())?;
     let scratch = Scratch::open(&place.path).map_err(Failure::from)?;
     let _lock = scratch.lock().map_err(Failure::from)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
@@ -78,7 +80,8 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         command_line: command_line(),
         place: place.path.display().to_string(),
     };
-    let facts = facts(&environment, &place);
+    let mut facts = facts(&environment, &place);
+    facts.extend(proved);
     let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
