@@ -54,11 +54,13 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             }
             (sceptic::section(run, analysis, &summary))
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
-            (crate::oltp_html::sections(run, analysis))
+            (crate::oltp_html::sections(figures, run, analysis))
             (sizes(figures, run, analysis))
+            @for view in crate::views::of_run(run, analysis) { (view_section(figures, &view)) }
             (tables::claims(analysis))
             (tables::cases(run, analysis, figures.is_large()))
             (Proved::of(run).section(analysis))
+            (crate::resources_html::section(run, analysis, figures.is_large()))
             (tables::left_out(run, analysis))
             (provenance::how_to_read(run, analysis, &summary))
             (provenance::environment(run))
@@ -130,6 +132,21 @@ fn section(
             }
             @if let Some(view) = &trade_off {
                 (folded_chart(figures, view, "Left and low is better. Nothing beats a ringed arm in both."))
+            }
+        }
+    }
+}
+
+/// Charts that belong together.
+fn view_section(figures: Figures, view: &crate::views::View) -> Markup {
+    let heading = format!("heading-{}", view.id);
+    markup! {
+        section aria-labelledby=(heading) {
+            h2 id=(heading) { (view.heading) }
+            @if !view.about.is_empty() { p.conditions { (view.about) } }
+            @for (chart, legend) in &view.charts {
+                @if view.charts.len() > 1 { h3 { (chart.title()) } }
+                (figures.with_data(chart.as_ref(), &markup! { (legend) }))
             }
         }
     }

@@ -26,6 +26,9 @@
 //!                        unexplained (counts);
 //!                        footprint (or null): content_bytes, apparent_bytes,
 //!                        allocated_bytes, files, directories;
+//!                        resources (or null): operations (timed), content_bytes; per_operation
+//!                        and system_calls (of one operation), levels (the largest of all
+//!                        trials): name, value; system_calls is null if they were not counted;
 //!                        case: workload, dataset, engine, settings, durability, cache;
 //!                        read_back: what the live engine said is in force;
 //!                        proved (null for reading arms): claim (kept, broken, claimed-only,
@@ -53,13 +56,16 @@
 //! there is null: NaN does not occur. Texts are those of the run, unshortened; characters that a
 //! terminal acts on or that change the reading direction are written as `\u` escapes.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ChartAnalysis, ChartRow, Compared};
 use sqlitmus_core::case::Case;
 use sqlitmus_core::claims::{ClaimResult, Judgement};
-use sqlitmus_core::measurements::ArmStatus;
+use sqlitmus_core::measurements::{ArmStatus, Measurements};
 use sqlitmus_core::plan::Group;
+use sqlitmus_core::resource_use::ResourceUse;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::spending::Spending;
 use sqlitmus_core::statistics::Interval;
@@ -91,14 +97,13 @@ pub fn json_of_several(runs: &[Analysed<'_>]) -> String {
 }
 
 fn object(run: &Run, analysis: &Analysis) -> Value {
+    let measurements = Measurements::new(run);
     let groups = run.plan.groups.iter().zip(&analysis.groups);
     let proved = Proved::of(run);
     let arms = groups.clone().flat_map(|(group, measured)| {
-        measured
-            .arms
-            .iter()
-            .map(|measured| arm(run, &proved, group, measured))
-            .collect::<Vec<_>>()
+        let (measurements, proved) = (&measurements, &proved);
+        let arms = measured.arms.iter();
+        arms.map(move |measured| arm(run, measurements, proved, group, measured))
     });
     let environment = run.environment.iter();
     json!({
@@ -138,7 +143,13 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
     })
 }
 
-fn arm(run: &Run, proved: &Proved<'_>, group: &Group, arm: &ArmAnalysis) -> Value {
+fn arm(
+    run: &Run,
+    measurements: &Measurements<'_>,
+    proved: &Proved<'_>,
+    group: &Group,
+    arm: &ArmAnalysis,
+) -> Value {
     let planned = group.arms.iter().find(|planned| planned.name == arm.name);
     let (status, reason) = match &arm.status {
         ArmStatus::Measured => ("measured", None),
@@ -183,9 +194,29 @@ fn arm(run: &Run, proved: &Proved<'_>, group: &Group, arm: &ArmAnalysis) -> Valu
             "unexplained": arm.outliers.unexplained,
         },
         "footprint": run.footprints.get(&arm.name),
+        "resources": ResourceUse::of(measurements, &arm.name).map(|used| resources(&used)),
         "case": planned.map(|planned| case(&planned.case)),
         "proved": planned.map(|planned| proved.json(planned)),
         "read_back": read_back.map(|trial| &trial.read_back),
+    })
+}
+
+fn resources(used: &ResourceUse) -> Value {
+    let shares = |values: &BTreeMap<String, f64>| -> Vec<Value> {
+        let values = values.iter();
+        values
+            .map(|(name, value)| json!({"name": name, "value": rounded(Some(*value))}))
+            .collect()
+    };
+    let levels = used.levels.iter();
+    json!({
+        "operations": used.operations,
+        "content_bytes": used.content_bytes,
+        "per_operation": shares(&used.per_operation),
+        "levels": levels
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect::<Vec<_>>(),
+        "system_calls": (!used.system_calls.is_empty()).then(|| shares(&used.system_calls)),
     })
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct RateTable {
 /// What an arm did, or why it did nothing.
 #[derive(Debug)]
 pub(crate) struct RateRow {
+    /// Name of the arm.
+    pub(crate) arm: String,
     /// What the arm is called, and what was counted if there is more than one thing.
     pub(crate) label: String,
     /// What a write survives, in few letters; empty for reading arms.
@@ -73,11 +75,20 @@ impl Rate {
 
 /// The tables of all groups about rows and jobs.
 pub(crate) fn tables(run: &Run, analysis: &Analysis) -> Vec<RateTable> {
+    tables_of(run, analysis)
+        .map(|(_, _, table)| table)
+        .collect()
+}
+
+/// The same with their groups, as planned and as measured.
+pub(crate) fn tables_of<'a>(
+    run: &'a Run,
+    analysis: &'a Analysis,
+) -> impl Iterator<Item = (&'a Group, &'a GroupAnalysis, RateTable)> {
     let groups = run.plan.groups.iter().zip(&analysis.groups);
     groups
         .filter(|(group, _)| is_shown(group))
-        .map(|(group, measured)| table(run, group, measured))
-        .collect()
+        .map(|(group, measured)| (group, measured, table(run, group, measured)))
 }
 
 /// Whether a group is shown as rates.
@@ -139,6 +150,7 @@ fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<RateRow> {
         .tier(arm)
         .map_or(String::new(), |tier| tier.short);
     let row = |label: String, figures: Result<Rate, String>| RateRow {
+        arm: arm.name.clone(),
         label,
         survives: survives.clone(),
         figures,
