@@ -147,6 +147,7 @@ Examples:
   sqlitmus report previous --format json
   sqlitmus report laptop.run server.run          two machines side by side
   sqlitmus report runs/ --format html -o all.html   every run file in a folder
+  sqlitmus report latest --resources             what one operation of every arm uses
   sqlitmus report latest --format csv | head     every sample, one a row
 
 The JSON is described by crates/report/schema/report-1.schema.json. A run file is
@@ -365,6 +366,9 @@ pub struct ReportArguments {
     /// Judge against another smallest difference worth having than the run was measured with
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub threshold: Option<f64>,
+    /// On a terminal: what an operation uses (processor, faults, bytes, system calls), in place of the charts
+    #[arg(long)]
+    pub resources: bool,
     /// Where `latest` and `previous` are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub place: PathBuf,

@@ -102,10 +102,6 @@ impl Tracer {
     }
 
     /// Counts from now on.
-    #[expect(
-        clippy::unused_self,
-        reason = "there is nothing to tell without a tracer"
-    )]
     pub fn start(&self) {
         mark(BEGIN);
     }
