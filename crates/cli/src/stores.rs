@@ -6,6 +6,7 @@
 //! a mark and is filled anew.
 
 mod shapes;
+mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ use crate::machine::page_cache::{self, PageCacheError};
 use crate::machine::path_suffix::with_suffix;
 use crate::machine::processor;
 use crate::orchestrator::cache_state::StoreFiles;
-use crate::orchestrator::expectation::{ContentSums, RowFacts, Written};
+use crate::orchestrator::expectation::{ContentSums, RowFacts, TreeFacts, Written};
+pub use trees::count_entries;
 
 /// Block that a file's last bytes are rounded up to, for estimates.
 const BLOCK_BYTES: u64 = 4096;
@@ -44,6 +46,7 @@ pub struct Stores {
     cores: Vec<usize>,
     sums: BTreeMap<String, ContentSums>,
     rows: BTreeMap<String, Arc<RowFacts>>,
+    trees: BTreeMap<String, Arc<TreeFacts>>,
 }
 
 /// What filling a store came to: the space it takes (`None` if it has none on disk), or why it
@@ -121,6 +124,7 @@ impl Stores {
             cores: processor::allowed_cores().unwrap_or_default(),
             sums: BTreeMap::new(),
             rows: BTreeMap::new(),
+            trees: BTreeMap::new(),
         }
     }
 
@@ -139,7 +143,9 @@ impl Stores {
         ));
         let stored = engine(case).map(|engine| case.settings.stored(engine.settings()));
         let stored = fingerprint(&stored.unwrap_or_default().to_string());
-        let owner = if group.writes() {
+        // A database that trees are recorded in is made anew by every trial.
+        let is_made_anew = case.workload.shape() == Shape::Tree;
+        let owner = if group.writes() || is_made_anew {
             format!("-{}", arm.name)
         } else {
             String::new()
@@ -224,6 +230,9 @@ impl Stores {
     pub fn space_needed(&self, plan: &Plan) -> SpaceNeeded {
         let mut needed = SpaceNeeded::default();
         for group in &plan.groups {
+            let (bytes, inodes) = self.space_for_trees(group);
+            needed.bytes += bytes;
+            needed.inodes += inodes;
             for arm in self.absent(group).into_values() {
                 let dataset = &arm.case.dataset;
                 needed.bytes += shapes::disk_bytes(&arm.case);
@@ -263,6 +272,7 @@ impl Stores {
             .collect();
         sync(&self.directory)?;
         self.rows_of(group);
+        self.trees_of(group)?;
         if !group.writes() {
             let blobs = |arm: &&Arm| arm.case.workload.is_about_blobs();
             for arm in group.arms.iter().filter(blobs) {
@@ -382,6 +392,7 @@ impl Stores {
             Shape::Blobs => {}
             Shape::Rows | Shape::NoRows => return self.verify_rows(&path, case, written),
             Shape::NoBlobs => return shapes::verify_empty(&path, case),
+            Shape::Tree => return trees::verify(&path, case, written),
         }
         let mut session = engine.open(&path, &case.settings)?.session()?;
         let mut scratch = Vec::new();

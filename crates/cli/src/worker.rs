@@ -3,6 +3,7 @@
 //!
 //! It decides nothing: order, number and length of slices come from the orchestrator.
 
+mod index_trial;
 mod team_trial;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use crate::machine::system_calls::SystemCallCounter;
 use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 use crate::slowdown::Slowdown;
+pub use index_trial::GENERATED_TREE;
 use team_trial::TeamTrial;
 
 /// Latencies are recorded up to this; longer ones count as this.

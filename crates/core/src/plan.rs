@@ -22,6 +22,16 @@ pub const TWIN_SUFFIX: &str = "~twin";
 /// Threads of one trial, at the most: far more than any machine's cores tell nothing about storage.
 pub const MOST_THREADS: u32 = 256;
 
+/// The engine that trees are recorded with, and those of its settings that are put in force for that.
+const INDEX_ENGINE: &str = "sqlite";
+const INDEX_SETTINGS: [&str; 5] = [
+    "journal_mode",
+    "synchronous",
+    "cache",
+    "transaction",
+    "checkpoint",
+];
+
 /// What a plan needs to know about an engine.
 pub trait Catalogue {
     /// Names of all engines.
@@ -117,6 +127,9 @@ pub struct Arm {
     /// What somebody published for it, as number and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_rate: Option<PublishedRate>,
+    /// What else was published for it: the same on other places or machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_published_rates: Vec<PublishedRate>,
 }
 
 impl Arm {
@@ -124,6 +137,13 @@ impl Arm {
     #[must_use]
     pub fn is_twin(&self) -> bool {
         self.name.ends_with(TWIN_SUFFIX)
+    }
+
+    /// All that was published for it.
+    pub fn published_rates(&self) -> impl Iterator<Item = &PublishedRate> {
+        self.published_rate
+            .iter()
+            .chain(&self.further_published_rates)
     }
 }
 
@@ -326,6 +346,7 @@ impl Resolver<'_> {
             label: format!("{}, again", baseline.label),
             case: baseline.case.clone(),
             published_rate: None,
+            further_published_rates: Vec::new(),
         };
         arms.push(twin);
         Ok(Group {
@@ -427,6 +448,11 @@ impl Resolver<'_> {
         let durability = arm.durability.unwrap_or(group.durability);
         let promised = self.catalogue.durability(&arm.engine, &settings);
         let workload = self.workload(group, arm, dataset, threads)?;
+        let mut published = arm
+            .published_rate
+            .iter()
+            .filter(|published| published.threads == threads)
+            .cloned();
         if workload.writes() && promised < durability {
             let problem = format!(
                 "arm `{}` is to survive {durability}, but its settings promise {promised}",
@@ -446,11 +472,8 @@ impl Resolver<'_> {
                 durability,
                 cache: group.cache,
             },
-            published_rate: arm
-                .published_rate
-                .iter()
-                .find(|published| published.threads == threads)
-                .cloned(),
+            published_rate: published.next(),
+            further_published_rates: published.collect(),
         })
     }
 
@@ -500,7 +523,34 @@ impl Resolver<'_> {
             Workload::Update { operations: 0, .. } | Workload::JobQueue { operations: 0, .. } => {
                 Err(self.error(in_arm("no operations".to_owned()), String::new()))
             }
+            Workload::Index { .. } => {
+                self.check_index(arm)?;
+                Ok(workload)
+            }
             workload => Ok(workload),
+        }
+    }
+
+    /// A tree is recorded by the library that is built in, with these settings and no others.
+    fn check_index(&self, arm: &SuiteArm) -> Result<(), SuiteError> {
+        if arm.engine != INDEX_ENGINE {
+            let problem = format!(
+                "arm `{}`: engine `{}` records no trees",
+                arm.name, arm.engine
+            );
+            let hint = format!("its engine is `{INDEX_ENGINE}`");
+            return Err(self.error(problem, hint));
+        }
+        match arm
+            .settings
+            .keys()
+            .find(|name| !INDEX_SETTINGS.contains(&name.as_str()))
+        {
+            None => Ok(()),
+            Some(name) => {
+                let problem = format!("arm `{}`: recording a tree has no `{name}`", arm.name);
+                Err(self.error(problem, format!("there are {}", INDEX_SETTINGS.join(", "))))
+            }
         }
     }
 

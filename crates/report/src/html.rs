@@ -8,6 +8,7 @@
 pub(crate) mod bars;
 pub mod page;
 mod provenance;
+mod rates;
 mod sceptic;
 pub(crate) mod side_by_side;
 mod tables;

@@ -40,6 +40,12 @@
 //! claims        objects  sentence, of (time, space), numerator, denominator, at_least, at_most,
 //!                        ratio, interval, judgement (holds, does-not-hold, not-sure,
 //!                        not-measured), reason
+//! rates         objects  of groups about rows, jobs and trees: group, unit (what is counted); rows: arm,
+//!                        counted (`queries` or `updates` of an arm that does both, else empty),
+//!                        reason (null, or why there are no figures), count, seconds,
+//!                        per_second (count / seconds), settle_seconds, cpu_percent, busy
+//!                        (null where not counted); published: operations, seconds, per_second,
+//!                        threads, cpu_percent, machine
 //! environment   objects  name, value
 //! ```
 //!
@@ -64,13 +70,14 @@ use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ChartAnalysis, ChartRow, Co
 use sqlitmus_core::case::Case;
 use sqlitmus_core::claims::{ClaimResult, Judgement};
 use sqlitmus_core::measurements::{ArmStatus, Measurements};
-use sqlitmus_core::plan::Group;
+use sqlitmus_core::plan::{Arm, Group};
 use sqlitmus_core::resource_use::ResourceUse;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::spending::Spending;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::suite::ChartKind;
 
+use crate::oltp::{RateRow, RateTable, tables};
 use crate::proved::Proved;
 use crate::side_by_side::Analysed;
 use crate::space::times_as_small;
@@ -137,6 +144,7 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
         "arms": arms.collect::<Vec<_>>(),
         "charts": analysis.charts.iter().map(|found| chart(run, found)).collect::<Vec<_>>(),
         "claims": analysis.claims.iter().map(claim).collect::<Vec<_>>(),
+        "rates": tables(run, analysis).iter().map(|table| rates(run, table)).collect::<Vec<_>>(),
         "environment": environment
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect::<Vec<_>>(),
@@ -305,6 +313,45 @@ fn comparisons(run: &Run, found: &ChartAnalysis, row: &ChartRow) -> Vec<Value> {
     let mut all = of("acknowledged", &row.versus);
     all.extend(of("settled", &row.versus_settled));
     all
+}
+
+fn rates(run: &Run, table: &RateTable) -> Value {
+    json!({
+        "group": table.title,
+        "unit": table.unit,
+        "rows": table.rows.iter().map(|row| rate(run, row)).collect::<Vec<_>>(),
+    })
+}
+
+fn rate(run: &Run, row: &RateRow) -> Value {
+    let found = row.figures.as_ref();
+    let seconds = |ns: u64| rounded(Some(ns as f64 / 1e9));
+    let planned = run.plan.arm(&row.arm).map(|(_, arm)| arm);
+    let published = planned
+        .into_iter()
+        .flat_map(Arm::published_rates)
+        .map(|published| {
+            json!({
+                "operations": published.operations,
+                "seconds": rounded(Some(published.elapsed_ms as f64 / 1e3)),
+                "per_second": rounded(Some(published.per_second())),
+                "threads": published.threads,
+                "cpu_percent": published.cpu_percent,
+                "machine": published.machine,
+            })
+        });
+    json!({
+        "arm": row.arm,
+        "counted": row.counted,
+        "reason": found.err(),
+        "count": found.ok().map(|rate| rate.count),
+        "seconds": found.ok().and_then(|rate| seconds(rate.elapsed_ns)),
+        "per_second": found.ok().and_then(|rate| rounded(Some(rate.per_second()))),
+        "settle_seconds": found.ok().and_then(|rate| seconds(rate.settle_ns)),
+        "cpu_percent": found.ok().and_then(|rate| rounded(rate.cpu_percent())),
+        "busy": found.ok().and_then(|rate| rate.busy),
+        "published": published.collect::<Vec<_>>(),
+    })
 }
 
 fn claim(result: &ClaimResult) -> Value {

@@ -5,9 +5,10 @@
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow};
 use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
-use sqlitmus_core::units::{format_bytes, format_ratio};
+use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::oltp::{self, RateRow, tables};
 use crate::proved::Proved;
 use crate::resources::{calls_by_name, counters, method, of_all};
 use crate::side_by_side::{Analysed, SideBySide, ratio};
@@ -72,6 +73,25 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         }
     });
     page.line(&items.collect::<Vec<_>>().join("\n"));
+    for table in tables(run, analysis) {
+        page.line(&format!("### {}", escape(&table.title)));
+        page.line(&escape(&table.subtitle));
+        page.table(
+            &[
+                "Arm",
+                "count",
+                "seconds",
+                "per second",
+                "CPU",
+                "p99 µs",
+                "survives",
+            ]
+            .map(str::to_owned),
+            table.rows.iter().map(rate_cells).collect(),
+        );
+        let notes: Vec<String> = table.notes.iter().map(|note| escape(note)).collect();
+        page.line(&notes.join("  \n"));
+    }
     if !analysis.claims.is_empty() {
         page.line("### What was published, judged by this run");
         let rows = analysis.claims.iter().map(|claim| {
@@ -149,6 +169,7 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
     for warning in &all.warnings {
         page.line(&format!("> **Note:** {}", escape(warning)));
     }
+    page.line(&all.machine.as_deref().map(escape).unwrap_or_default());
     page.line(&all.agreement().unwrap_or_default());
     let headings = |first: &str| -> Vec<String> {
         std::iter::once(first.to_owned())
@@ -201,6 +222,44 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
         });
         page.table(&headings("Case"), rows.collect());
     }
+    for group in &all.rates {
+        page.line(&format!("### {}", escape(&group.title)));
+        page.line(&format!(
+            "Count, seconds, and {} a second.",
+            escape(oltp::first_word(&group.unit))
+        ));
+        let rows = group.rows.iter().map(|row| {
+            let cells = row.of_runs.iter().map(|found| match found {
+                None => DASH.to_owned(),
+                Some(Ok(rate)) => format!(
+                    "{} in {} = {}/s",
+                    format_count(rate.count),
+                    oltp::seconds(rate.elapsed_ns),
+                    oltp::per_second(rate)
+                ),
+                Some(Err(reason)) => reason.clone(),
+            });
+            std::iter::once(row.label.clone()).chain(cells).collect()
+        });
+        page.table(&headings("Arm"), rows.collect());
+        let published: Vec<String> = group.published.iter().map(|line| escape(line)).collect();
+        page.line(&published.join("  \n"));
+    }
+    if !all.places.is_empty() {
+        page.line("### The places");
+        let rows = all.names.iter().zip(&all.places).map(|(name, place)| {
+            vec![
+                name.clone(),
+                place.filesystem.clone(),
+                place.device.clone(),
+                place.mount_options.clone(),
+            ]
+        });
+        page.table(
+            &["Place", "filesystem", "device", "mount options"].map(str::to_owned),
+            rows.collect(),
+        );
+    }
     page.line("### What differs between the machines");
     let rows = all.differences.iter().map(|fact| {
         let values = fact
@@ -211,6 +270,25 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
     });
     page.table(&headings("Fact"), rows.collect());
     page.text
+}
+
+/// A line of rates, each of which follows from the two figures before it.
+fn rate_cells(row: &RateRow) -> Vec<String> {
+    let rate = match &row.figures {
+        Ok(rate) => rate,
+        Err(reason) => return vec![row.label.clone(), reason.clone()],
+    };
+    let percent = rate.cpu_percent().map(|percent| format!("{percent:.0}%"));
+    let latency = rate.latency_ns.map(|[_, p99, ..]| oltp::microseconds(p99));
+    vec![
+        row.label.clone(),
+        format_count(rate.count),
+        oltp::seconds(rate.elapsed_ns),
+        oltp::per_second(rate),
+        percent.unwrap_or_else(|| DASH.to_owned()),
+        latency.unwrap_or_else(|| DASH.to_owned()),
+        row.survives.clone(),
+    ]
 }
 
 fn headings(chart: &ChartAnalysis) -> Vec<String> {

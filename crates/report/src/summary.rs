@@ -252,6 +252,10 @@ fn data_words(case: &Case) -> String {
             format!("{rows} with two texts of {}", texts())
         }
         Shape::NoBlobs => format!("records of {}", texts()),
+        Shape::Tree => format!(
+            "a tree of {}",
+            plural(case.dataset.count, "entry", "entries")
+        ),
     }
 }
 

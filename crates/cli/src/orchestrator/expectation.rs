@@ -88,6 +88,15 @@ impl RowFacts {
     }
 }
 
+/// What is known of a directory tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeFacts {
+    /// Entries, without the top.
+    pub entries: u64,
+    /// Sum of [`sqlitmus_core::generated_tree::consume_entry`] over all of them, wrapping.
+    pub consumed: u64,
+}
+
 /// Which generation the keys of a store have, as far as this run has written them; for rows, how
 /// many were updated or imported.
 #[derive(Debug, Clone, Default)]

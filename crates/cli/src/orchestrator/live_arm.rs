@@ -1,6 +1,7 @@
 //! One arm in its round: the steps of a trial, each asked of its worker and held against what is
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
+mod index;
 mod team;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use sqlitmus_core::case::Workload;
 use sqlitmus_core::dataset::{Dataset, mix};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
@@ -253,8 +254,10 @@ impl<'a> RoundContext<'a> {
             None => Some(0),
             Some(written) => written.as_ref().map(Written::updates),
         };
+        let is_index = matches!(arm.case.workload, Workload::Index { .. });
+        let tree = is_index.then(|| self.stores.tree_facts(self.group, arm));
         let seed = common.order_seed;
-        Team::new(arm, member.key_offset, seed, rows, before)
+        Team::new(arm, member.key_offset, seed, (rows, tree), before)
     }
 }
 
