@@ -12,6 +12,7 @@ pub mod footprint;
 mod key_map;
 pub mod memory;
 pub mod null;
+pub mod own_files;
 pub mod packfile;
 pub mod rows;
 pub mod sqlite;
@@ -26,6 +27,7 @@ const ENGINES: &[&'static dyn Engine] = &[
     &files::Files,
     &memory::Memory,
     &null::Null,
+    &own_files::OwnFiles,
     &packfile::Packfile,
     &sqlite::Sqlite,
 ];

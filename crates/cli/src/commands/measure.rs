@@ -35,10 +35,10 @@ use crate::stores::{SpaceNeeded, Stores};
 use crate::suites;
 
 /// Generations of content that one run can write, at the most.
-const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
+pub(super) const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
 
 /// Where memory is unknown, stores of up to this many bytes are measured together.
-const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
+pub(super) const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
 
 /// Measures.
 ///
@@ -96,7 +96,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// What is known of the machine and the place, and of what can be verified there.
-fn facts(environment: &Environment, place: &Place) -> Vec<(String, String)> {
+pub(super) fn facts(environment: &Environment, place: &Place) -> Vec<(String, String)> {
     let mut facts = environment.facts().to_vec();
     facts.extend(place.facts());
     facts.extend(verification::facts());
@@ -256,7 +256,7 @@ fn duration_words(plan: &Plan, estimate: &str) -> String {
 }
 
 /// Warns of a place that is no disk, with `--quiet` too.
-fn warn(place: &Place) -> anyhow::Result<()> {
+pub(super) fn warn(place: &Place) -> anyhow::Result<()> {
     if place.is_tmpfs() {
         tell(
             "warning: this place is in memory, not on a disk: the figures are about memory\n\
@@ -266,7 +266,7 @@ fn warn(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(lines: &str) -> anyhow::Result<()> {
+pub(super) fn tell(lines: &str) -> anyhow::Result<()> {
     std::io::stderr()
         .write_all(lines.as_bytes())
         .context("cannot write to standard error")
@@ -313,7 +313,7 @@ fn measure(
     ending
 }
 
-fn own_program() -> anyhow::Result<PathBuf> {
+pub(super) fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file to run as a worker")
 }
 

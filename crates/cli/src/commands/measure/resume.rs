@@ -45,6 +45,16 @@ const PASSING: [&str; 8] = [
 pub fn run(arguments: &MeasureArguments, word: &str) -> anyhow::Result<ExitCode> {
     let path = runs::find_measurement(word, &arguments.place)?;
     let run = sqlitmus_runfile::read(&path).map_err(Failure::from)?;
+    if run.plan.advice.is_some() {
+        return Err(Failure::bad_input(
+            format!(
+                "{} is the run of an advice, which is not resumed",
+                path.display()
+            ),
+            "begin anew: sqlitmus advise DIR",
+        )
+        .into());
+    }
     require_open(&run, &path)?;
     let place = Place::inspect(Path::new(&run.head.place)).map_err(Failure::from)?;
     let environment = Environment::read();
