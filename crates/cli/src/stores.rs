@@ -256,7 +256,7 @@ impl Stores {
             for arm in self.absent(group).into_values() {
                 let dataset = &arm.case.dataset;
                 needed.bytes += shapes::disk_bytes(&arm.case);
-                if arm.case.engine == "files" {
+                if matches!(arm.case.engine.as_str(), "files" | "external" | "hybrid") {
                     needed.inodes += dataset.count + dataset.count / 100 + 2;
                 }
             }

@@ -7,6 +7,7 @@
 
 pub mod conformance;
 mod engine;
+pub mod external;
 pub mod files;
 pub mod footprint;
 mod key_map;
@@ -24,7 +25,9 @@ use sqlitmus_core::names::nearest;
 
 /// All engines. To add one, add its line here.
 const ENGINES: &[&'static dyn Engine] = &[
+    &external::External,
     &files::Files,
+    &external::Hybrid,
     &memory::Memory,
     &null::Null,
     &own_files::OwnFiles,
