@@ -1,6 +1,7 @@
 //! The command line: verbs and their options, as clap describes them. What a verb does is in
 //! [`crate::commands`].
 
+pub mod advise;
 pub mod archive;
 
 use std::ffi::OsString;
@@ -51,6 +52,9 @@ pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
     Measure(MeasureArguments),
+    /// Database or files, and with which settings: the answer for a directory of yours
+    #[command(after_long_help = advise::ADVISE_EXAMPLES)]
+    Advise(advise::AdviseArguments),
     /// Show runs again, in any format; several side by side
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::advice::AdviceRecord;
 use crate::case::{Case, Durability, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::names::nearest;
@@ -74,6 +75,9 @@ pub struct Plan {
     /// How long to measure, where that was asked for.
     #[serde(default)]
     pub stopping: Stopping,
+    /// What an advice run is about; of all other runs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Box<AdviceRecord>>,
 }
 
 /// Of runs that were measured before it could be chosen.
@@ -211,6 +215,7 @@ impl Plan {
             conclusion: suite.conclusion.clone(),
             threshold: DEFAULT_THRESHOLD,
             stopping: Stopping::default(),
+            advice: None,
         };
         resolver.check_references(&plan)?;
         Ok(plan)

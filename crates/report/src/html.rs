@@ -5,6 +5,7 @@
 //! All of it can be read without the script, which adds sorting, choosing, exact values at the pointer, saving
 //! and links. Escaping is done by `maud`, for every text; this module and those below it write structure.
 
+mod advice;
 pub(crate) mod bars;
 pub mod page;
 mod provenance;
@@ -46,6 +47,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
         version: clean(&run.head.sqlitmus_version),
         header: header(run, &summary, &sentences),
         main: markup! {
+            (advice::section(figures, run))
             @if let Some((index, chart)) = first { (section(figures, run, analysis, chart, index)) }
             @if sentences.len() > SENTENCES_FIRST {
                 section aria-labelledby="heading-short" {

@@ -11,6 +11,7 @@
 //! between runs), `space` (ratios of sizes), `proved` (what commits survive), `figures` (numbers as text), and `views` (which charts a run has
 //! something to say for); the charts themselves are in [`mod@svg`]; one module a format does the rest.
 
+pub mod advice;
 mod columns;
 pub mod comparison;
 mod csv;

@@ -84,5 +84,10 @@ fn typical_bytes(size: &SizeDistribution) -> f64 {
                 .map(|(bytes, weight)| f64::from(*bytes) * *weight as f64);
             bytes.sum::<f64>() / weights.max(1.0)
         }
+        SizeDistribution::Files(files) => {
+            let mut sorted = files.bytes.clone();
+            sorted.sort_unstable();
+            sorted.get(sorted.len() / 2).copied().map_or(0.0, f64::from)
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use sqlitmus_core::advice::recommend;
 use sqlitmus_core::analysis::{Analysis, analyse};
 use sqlitmus_core::durability::judge;
 use sqlitmus_core::run::Run;
@@ -119,7 +120,11 @@ fn look_of(arguments: &ReportArguments) -> Look {
 fn render(format: Format, one: &Analysed<'_>, look: &Look) -> String {
     let Analysed { run, analysis } = one;
     match format {
-        Format::Terminal => sqlitmus_report::terminal(run, analysis, look),
+        Format::Terminal => {
+            let advice = recommend(run)
+                .map(|found| sqlitmus_report::advice::terminal(run, &found, &[], look) + "\n");
+            advice.unwrap_or_default() + &sqlitmus_report::terminal(run, analysis, look)
+        }
         Format::Html => sqlitmus_report::html(run, analysis),
         Format::Markdown => sqlitmus_report::markdown(run, analysis),
         Format::Csv => sqlitmus_report::csv(&[run]),
