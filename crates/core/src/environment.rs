@@ -73,6 +73,17 @@ pub mod fact {
     pub const PLACE_PATH: &str = "place_path";
     /// Filesystem and disk of the place in a few words.
     pub const PLACE_DESCRIPTION: &str = "place_description";
+    /// What filesystem was made in an image for the run alone, as on the command line: `btrfs:nocow`.
+    pub const LOOPBACK: &str = "loopback";
+    /// All places that were measured one after the other, each in a run file of its own, as a JSON array
+    /// of texts: a directory's path, or a [`LOOPBACK`].
+    pub const PLACES: &str = "places";
+    /// Which of [`PLACES`] this is, from 1.
+    pub const PLACE_NUMBER: &str = "place_number";
+    /// Directory in whose scratch directory images of filesystems lie.
+    pub const IMAGES: &str = "images";
+    /// Size of each image in bytes, where it was asked for.
+    pub const IMAGE_BYTES: &str = "image_bytes";
     /// Kind of the filesystem: `ext4`, `btrfs`.
     pub const FILESYSTEM: &str = "filesystem";
     /// What is mounted there: a device, usually.

@@ -253,16 +253,21 @@ fn shown(tier: &Tier) -> Markup {
     markup! { span class=(class) { (tier.text) } }
 }
 
+/// What is claimed of a write, in a word.
+pub(crate) fn claimed_in_short(claimed: Durability) -> &'static str {
+    match claimed {
+        Durability::None => "nothing",
+        Durability::ProcessCrash => "crash",
+        Durability::PowerLoss => "power",
+    }
+}
+
 fn tier(claimed: Durability, standing: Standing) -> Tier {
     let event = |tier: Durability| match tier {
         Durability::PowerLoss => "cuts",
         _ => "kills",
     };
-    let short = match claimed {
-        Durability::None => "nothing",
-        Durability::ProcessCrash => "crash",
-        Durability::PowerLoss => "power",
-    };
+    let short = claimed_in_short(claimed);
     let (text, short) = match standing {
         Standing::Nothing => (claimed.to_string(), short.to_owned()),
         Standing::ClaimedOnly => (

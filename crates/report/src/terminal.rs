@@ -28,7 +28,7 @@ use crate::text::{self, wrap};
 pub(crate) use ink::{Ink, Tone};
 
 /// Fewer columns than this are treated as this many: there is no room for a figure and its name.
-const LEAST_COLUMNS: usize = 40;
+pub(crate) const LEAST_COLUMNS: usize = 40;
 
 /// Running text is not set wider than this: long lines are hard to follow.
 const MOST_TEXT_COLUMNS: usize = 110;
@@ -79,7 +79,7 @@ impl Page<'_> {
             };
             self.lines.extend(table.render(self.columns, self.ink));
         }
-        for paragraph in resources::paragraphs(self.run, self.columns) {
+        for paragraph in resources::cold_paragraphs(self.run, self.analysis, self.columns) {
             self.blank();
             self.lines.extend(paragraph);
         }

@@ -116,7 +116,7 @@ pub(super) fn cases(run: &Run, analysis: &Analysis, is_large: bool) -> Markup {
                         th scope="col" class="text" { "Group" }
                         th scope="col" class="text" { "Engine" }
                         th scope="col" class="text" { "Survives" }
-                        th scope="col" { "µs per blob" }
+                        th scope="col" { "µs per operation" }
                         @if settles { th scope="col" { "incl. settling" } }
                         th scope="col" { "vs baseline" }
                         th scope="col" { "MB/s" }
