@@ -1,6 +1,7 @@
 //! The command line: verbs and their options, as clap describes them. What a verb does is in
 //! [`crate::commands`].
 
+pub mod advise;
 pub mod archive;
 
 use std::ffi::OsString;
@@ -51,6 +52,9 @@ pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
     Measure(MeasureArguments),
+    /// Database or files, and with which settings: the answer for a directory of yours
+    #[command(after_long_help = advise::ADVISE_EXAMPLES)]
+    Advise(advise::AdviseArguments),
     /// Show runs again, in any format; several side by side
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
@@ -150,6 +154,7 @@ Examples:
   sqlitmus report previous --format json
   sqlitmus report laptop.run server.run          two machines side by side
   sqlitmus report runs/ --format html -o all.html   every run file in a folder
+  sqlitmus report latest --resources             what one operation of every arm uses
   sqlitmus report latest --format csv | head     every sample, one a row
 
 The JSON is described by crates/report/schema/report-1.schema.json. A run file is
@@ -273,6 +278,10 @@ pub struct MeasureArguments {
     /// Let the kernel drop what it caches of the whole machine, for fully-cold arms; root only
     #[arg(long)]
     pub drop_caches: bool,
+    /// Run of `sqlitmus durability` that says what commits really survive; by default the newest in
+    /// the place that was made on such a filesystem
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub durability_run: Option<PathBuf>,
     /// Write the run file here instead of .sqlitmus/runs/
     ///
     /// Of several places it is a new folder, for a run file of each.
@@ -282,7 +291,7 @@ pub struct MeasureArguments {
     ///
     /// Of a run in several places, with all that is not complete.
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "full", "scale", "group", "rounds", "seed", "output", "loopback"
+        "suite", "full", "scale", "group", "rounds", "seed", "output", "durability_run", "loopback"
     ])]
     pub resume: Option<String>,
     /// Print the result as JSON
@@ -388,6 +397,9 @@ pub struct ReportArguments {
     /// Judge against another smallest difference worth having than the run was measured with
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub threshold: Option<f64>,
+    /// On a terminal: what an operation uses (processor, faults, bytes, system calls), in place of the charts
+    #[arg(long)]
+    pub resources: bool,
     /// Where `latest` and `previous` are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub place: PathBuf,

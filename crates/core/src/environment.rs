@@ -10,6 +10,16 @@ pub const UNKNOWN: &str = "unknown";
 /// The text of the governor where no frequency control is visible, as in most virtual machines.
 pub const NOT_EXPOSED: &str = "not exposed";
 
+/// How the names of facts begin that say what was proved of an arm ([`crate::durability::Proof`]): its
+/// name follows. They are kept with a run's facts, but are not about its machine.
+pub const PROVED_DURABILITY: &str = "proved_durability:";
+
+/// Whether a fact is about the machine or the place.
+#[must_use]
+pub fn is_about_machine(name: &str) -> bool {
+    !name.starts_with(PROVED_DURABILITY)
+}
+
 /// The names of facts, in the order in which they are stored. Units stand last.
 pub mod fact {
     /// The processor's model as it names itself.

@@ -2,6 +2,7 @@
 //! order (schedule), and what follows from it (statistics, verdicts, claims). Nothing here reads
 //! a clock, a file or the environment, so all of it can be tested with worked values.
 
+pub mod advice;
 pub mod analysis;
 pub mod case;
 pub mod claims;

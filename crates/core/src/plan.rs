@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::advice::AdviceRecord;
 use crate::case::{Case, Durability, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::names::nearest;
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
 use crate::suite::{
-    Chart, Claim, PublishedRate, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload,
+    Chart, ChartKind, Claim, PublishedRate, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload,
+    Versus,
 };
 use crate::verdict::DEFAULT_THRESHOLD;
 
@@ -73,6 +75,9 @@ pub struct Plan {
     /// How long to measure, where that was asked for.
     #[serde(default)]
     pub stopping: Stopping,
+    /// What an advice run is about; of all other runs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Box<AdviceRecord>>,
 }
 
 /// Of runs that were measured before it could be chosen.
@@ -146,6 +151,32 @@ impl Arm {
     }
 }
 
+/// A chart for each group about blobs, against its baseline: for suites that have none of their own, so that
+/// every figure is shown somewhere. Rows and jobs have tables in any case.
+fn implied_charts(groups: &[Group]) -> Vec<Chart> {
+    let about_blobs = |group: &&Group| {
+        let mut arms = group.arms.iter();
+        arms.all(|arm| arm.case.workload.is_about_blobs())
+    };
+    let chart = |group: &Group| {
+        let arms = || group.arms.iter().filter(|arm| !arm.is_twin());
+        let baseline = arms().find(|arm| arm.name == group.baseline);
+        let versus = baseline.map(|baseline| Versus {
+            arm: baseline.name.clone(),
+            label: baseline.label.clone(),
+        });
+        Chart {
+            title: group.name.clone(),
+            shows: ChartKind::Time,
+            answers: String::new(),
+            arms: arms().map(|arm| arm.name.clone()).collect(),
+            versus: versus.into_iter().collect(),
+            published: Vec::new(),
+        }
+    };
+    groups.iter().filter(about_blobs).map(chart).collect()
+}
+
 impl Plan {
     /// Makes a suite concrete.
     ///
@@ -169,17 +200,22 @@ impl Plan {
             .iter()
             .map(|group| resolver.group(group))
             .collect::<Result<Vec<_>, _>>()?;
+        let charts = match suite.chart.is_empty() {
+            true => implied_charts(&groups),
+            false => suite.chart.clone(),
+        };
         let plan = Self {
             suite: suite.name.clone(),
             question: suite.question.clone(),
             scale: scale.to_owned(),
             seed,
             groups,
-            charts: suite.chart.clone(),
+            charts,
             claims: suite.claim.clone(),
             conclusion: suite.conclusion.clone(),
             threshold: DEFAULT_THRESHOLD,
             stopping: Stopping::default(),
+            advice: None,
         };
         resolver.check_references(&plan)?;
         Ok(plan)

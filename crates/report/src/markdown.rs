@@ -9,6 +9,8 @@ use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
 use crate::oltp::{self, RateRow, tables};
+use crate::proved::Proved;
+use crate::resources::{calls_by_name, counters, method, of_all};
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
 use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
@@ -58,6 +60,19 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
                 .collect(),
         );
     }
+    let proved = Proved::of(run).lines();
+    if proved.len() > 1 {
+        page.line("### What commits survive");
+    }
+    let items = proved.iter().map(|line| {
+        let text = escape(&line.text);
+        if line.is_broken {
+            format!("- **{text}**")
+        } else {
+            format!("- {text}")
+        }
+    });
+    page.line(&items.collect::<Vec<_>>().join("\n"));
     for table in tables(run, analysis) {
         page.line(&format!("### {}", escape(&table.title)));
         page.line(&escape(&table.subtitle));
@@ -103,12 +118,46 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
             rows.collect(),
         );
     }
+    resources(&mut page, run, analysis);
     page.line(&format!(
         "Times are microseconds per blob; \"vs\" is how many times as fast (or as small); ± is half of the 95% \
          interval. `=`: no difference worth having, `~`: not sure. Command: {}",
         code(&named(&run.head.command_line, "not known"))
     ));
     page.text
+}
+
+/// What an operation uses, folded away: it explains the figures above, and is wide.
+fn resources(page: &mut Page, run: &Run, analysis: &Analysis) {
+    let arms = of_all(run, analysis);
+    let counters = counters(&arms);
+    let used = || arms.iter().filter_map(|arm| arm.used.as_ref().ok());
+    let counts_calls = used().any(|used| !used.system_calls.is_empty());
+    if counters.is_empty() && !counts_calls {
+        return;
+    }
+    page.line("<details><summary>What an operation uses</summary>");
+    if let Some(method) = method(run).filter(|_| counts_calls) {
+        page.line(&escape(&format!(
+            "System calls, of operations that were not timed: {method}."
+        )));
+    }
+    let mut headings = vec!["Arm".to_owned()];
+    headings.extend(counters.iter().map(|counter| counter.heading.to_owned()));
+    if counts_calls {
+        headings.push("system calls".to_owned());
+    }
+    let rows = arms.iter().filter_map(|arm| {
+        let used = arm.used.as_ref().ok()?;
+        let mut cells = vec![arm.label.clone()];
+        cells.extend(counters.iter().map(|counter| counter.text(used)));
+        if counts_calls {
+            cells.push(calls_by_name(used));
+        }
+        Some(cells)
+    });
+    page.table(&headings, rows.collect());
+    page.line("</details>");
 }
 
 /// Renders several runs side by side as Markdown.
@@ -238,7 +287,7 @@ fn rate_cells(row: &RateRow) -> Vec<String> {
         oltp::per_second(rate),
         percent.unwrap_or_else(|| DASH.to_owned()),
         latency.unwrap_or_else(|| DASH.to_owned()),
-        oltp::survives(row.durability).to_owned(),
+        row.survives.clone(),
     ]
 }
 

@@ -6,13 +6,14 @@
 //! [`crate::oltp_html`] to say, where threads wait for [`crate::oltp_contention`].
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
-use sqlitmus_core::case::{Durability, Workload};
+use sqlitmus_core::case::Workload;
 use sqlitmus_core::plan::{Arm, Group};
 use sqlitmus_core::run::{Outcome, Run, Trial, is_level};
 use sqlitmus_core::suite::PublishedRate;
 use sqlitmus_core::units::{format_count, format_duration};
 
 use crate::oltp_contention;
+use crate::proved::Proved;
 use crate::summary::{label, named, trouble};
 use crate::text::clean;
 
@@ -44,8 +45,8 @@ pub(crate) struct RateRow {
     pub(crate) counted: &'static str,
     /// What the arm is called, and what was counted if there is more than one thing.
     pub(crate) label: String,
-    /// What a write survives; `None` for reading arms.
-    pub(crate) durability: Option<Durability>,
+    /// What a write survives, in few letters; empty for reading arms.
+    pub(crate) survives: String,
     /// The figures, or the reason why there are none.
     pub(crate) figures: Result<Rate, String>,
 }
@@ -81,11 +82,20 @@ impl Rate {
 
 /// The tables of all groups about rows and jobs.
 pub(crate) fn tables(run: &Run, analysis: &Analysis) -> Vec<RateTable> {
+    tables_of(run, analysis)
+        .map(|(_, _, table)| table)
+        .collect()
+}
+
+/// The same with their groups, as planned and as measured.
+pub(crate) fn tables_of<'a>(
+    run: &'a Run,
+    analysis: &'a Analysis,
+) -> impl Iterator<Item = (&'a Group, &'a GroupAnalysis, RateTable)> {
     let groups = run.plan.groups.iter().zip(&analysis.groups);
     groups
         .filter(|(group, _)| is_shown(group))
-        .map(|(group, measured)| table(run, group, measured))
-        .collect()
+        .map(|(group, measured)| (group, measured, table(run, group, measured)))
 }
 
 /// Whether a group is shown as rates.
@@ -147,12 +157,14 @@ fn unit(workload: &Workload) -> &'static str {
 }
 
 fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<RateRow> {
-    let durability = arm.case.workload.writes().then_some(arm.case.durability);
+    let survives = Proved::of(run)
+        .tier(arm)
+        .map_or(String::new(), |tier| tier.short);
     let row = |label: String, figures: Result<Rate, String>| RateRow {
         arm: arm.name.clone(),
         counted: "",
         label,
-        durability,
+        survives: survives.clone(),
         figures,
     };
     if let Some(reason) = trouble(&analysed.status) {
@@ -369,16 +381,6 @@ pub(crate) fn per_second(rate: &Rate) -> String {
         return "-".to_owned();
     }
     format_count(value.round() as u64)
-}
-
-/// What of a write survives, in few letters.
-pub(crate) fn survives(durability: Option<Durability>) -> &'static str {
-    match durability {
-        None => "",
-        Some(Durability::None) => "nothing",
-        Some(Durability::ProcessCrash) => "crash",
-        Some(Durability::PowerLoss) => "power",
-    }
 }
 
 /// What is counted, without what follows after a comma.

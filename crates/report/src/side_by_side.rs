@@ -8,7 +8,7 @@ pub(crate) mod rates;
 
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow};
 use sqlitmus_core::claims::{ClaimResult, Judgement};
-use sqlitmus_core::environment::fact;
+use sqlitmus_core::environment::{fact, is_about_machine};
 use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_core::suite::ChartKind;
 
@@ -335,7 +335,7 @@ fn claims<'a>(runs: &[Analysed<'a>]) -> Vec<Claim<'a>> {
 fn differences(runs: &[Analysed<'_>]) -> Vec<Difference> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in runs.iter().flat_map(|one| &one.run.environment) {
-        if !names.contains(&name.as_str()) {
+        if is_about_machine(name) && !names.contains(&name.as_str()) {
             names.push(name);
         }
     }

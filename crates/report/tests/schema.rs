@@ -126,6 +126,8 @@ fn every_report_is_valid() {
         fixture::complete(),
         fixture::interrupted(),
         fixture::hostile(),
+        fixture::rows(),
+        fixture::hostile_rows(),
     ];
     let analyses: Vec<_> = runs.iter().map(analyse).collect();
     for (run, analysis) in runs.iter().zip(&analyses) {

@@ -23,6 +23,7 @@ use sqlitmus_trees::walk::Tree;
 use crate::arguments::MeasureArguments;
 use crate::catalogue::BuiltInEngines;
 use crate::commands::{look, print};
+use crate::durability::proofs;
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
 use crate::machine::environment::Environment;
@@ -39,13 +40,13 @@ use crate::stores::{SpaceNeeded, Stores, count_entries};
 use crate::suites;
 
 /// Generations of content that one run can write, at the most.
-const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
+pub(super) const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
 
 /// Parameter that names a directory.
 const TREE: &str = "tree";
 
 /// Where memory is unknown, stores of up to this many bytes are measured together.
-const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
+pub(super) const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
 
 /// Measures.
 ///
@@ -66,6 +67,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     let directory = first_place(arguments);
     let place = Place::inspect(directory).map_err(Failure::from)?;
     require_space(&plan, &place)?;
+    let proved = proofs::facts(&plan, &place, arguments.durability_run.as_deref())?;
     let scratch = Scratch::open(&place.path).map_err(Failure::from)?;
     let _lock = scratch.lock().map_err(Failure::from)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
@@ -79,7 +81,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         is_kept_here: arguments.output.is_none(),
         stores: Stores::new(&scratch.stores_directory()),
         deadline: arguments.budget.map(|budget| started + budget),
-        facts: place.facts(),
+        facts: place.facts().into_iter().chain(proved).collect(),
         place,
     };
     let (path, ending) = begin(arguments, &plan, &Environment::read(), site)?;
@@ -138,7 +140,10 @@ fn begin(
 }
 
 /// What is known of the machine and the place, and of what can be verified there.
-fn facts(environment: &Environment, of_place: &[(String, String)]) -> Vec<(String, String)> {
+pub(super) fn facts(
+    environment: &Environment,
+    of_place: &[(String, String)],
+) -> Vec<(String, String)> {
     let mut facts = environment.facts().to_vec();
     facts.extend_from_slice(of_place);
     facts.extend(verification::facts());
@@ -337,7 +342,16 @@ fn duration_words(plan: &Plan, estimate: &str) -> String {
 /// Warns of a place that is no disk, with `--quiet` too; not if that was asked for.
 fn warn(site: &Site) -> anyhow::Result<()> {
     let is_made = site.facts.iter().any(|(name, _)| name == fact::LOOPBACK);
-    if site.place.is_tmpfs() && !is_made {
+    if is_made {
+        Ok(())
+    } else {
+        warn_of(&site.place)
+    }
+}
+
+/// Warns of a place that is no disk.
+pub(super) fn warn_of(place: &Place) -> anyhow::Result<()> {
+    if place.is_tmpfs() {
         tell(
             "warning: this place is in memory, not on a disk: the figures are about memory\n\
              hint: --place DIR measures another place\n",
@@ -346,7 +360,7 @@ fn warn(site: &Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(lines: &str) -> anyhow::Result<()> {
+pub(super) fn tell(lines: &str) -> anyhow::Result<()> {
     std::io::stderr()
         .write_all(lines.as_bytes())
         .context("cannot write to standard error")
@@ -392,7 +406,7 @@ fn measure(
     ending
 }
 
-fn own_program() -> anyhow::Result<PathBuf> {
+pub(super) fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file to run as a worker")
 }
 

@@ -216,7 +216,9 @@ impl<'a> RoundContext<'a> {
         if keeps_content {
             let workload = &arm.case.workload;
             let reads = workload.is_about_blobs() && !workload.writes();
-            live.keep_content(reads.then(|| self.stores.sums(&arm.case.dataset)));
+            let dataset = &arm.case.dataset;
+            let first = self.stores.first_content(dataset);
+            live.keep_content(first, reads.then(|| self.stores.sums(dataset)));
         }
         if !arm.case.workload.is_about_blobs() {
             live.be_team(self.team(member, common));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sqlitmus_core::case::{Case, Shape, Workload};
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::rows::Rows;
-use sqlitmus_engines::{Engine, EngineError};
+use sqlitmus_engines::{Content, Engine, EngineError};
 
 use super::{Interruptible, StoreError, Stores, engine, sums_key};
 use crate::interruption;
@@ -76,13 +76,14 @@ pub(super) fn create(
     engine: &'static dyn Engine,
     path: &Path,
     case: &Case,
+    content: &dyn Content,
 ) -> Result<(), EngineError> {
     // Only with what is stored: arms that share it may use it in their own ways.
     let settings = case.settings.stored(engine.settings());
     match case.workload.shape() {
         Shape::Blobs => {
             let store = engine.create(path, &settings)?;
-            store.load(&Interruptible(&case.dataset), &mut |_| {})
+            store.load(&Interruptible(content), &mut |_| {})
         }
         Shape::NoBlobs => engine.create(path, &settings).map(|_| ()),
         // Every recording makes its own database.

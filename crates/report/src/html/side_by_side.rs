@@ -4,6 +4,7 @@
 use maud::{Markup, html as markup};
 
 use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::environment::is_about_machine;
 use sqlitmus_core::measurements::ArmStatus;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_ratio};
@@ -584,7 +585,7 @@ fn runs_section(all: &SideBySide<'_>) -> Markup {
                     dl {
                         dt { "run" } dd { (named(&one.run.head.id, "without an identity")) }
                         dt { "command" } dd { code { (named(&one.run.head.command_line, "unknown")) } }
-                        @for (name, value) in &one.run.environment { dt { (clean(name)) } dd { (named(value, "empty")) } }
+                        @for (name, value) in one.run.environment.iter().filter(|(name, _)| is_about_machine(name)) { dt { (clean(name)) } dd { (named(value, "empty")) } }
                     }
                 }
             }

@@ -2,6 +2,7 @@
 //! and the one divided by the other, and not charts. Arms are matched as in [`super`].
 
 use crate::oltp::{Rate, tables};
+use crate::proved::claimed_in_short;
 
 use super::Analysed;
 
@@ -19,7 +20,7 @@ pub(crate) struct RateGroup {
 /// What an arm did in each run.
 pub(crate) struct RateOfRuns {
     pub(crate) label: String,
-    /// What a write survives, in a word; empty for reading arms.
+    /// What a write is claimed to survive, in a word; empty for reading arms.
     pub(crate) survives: &'static str,
     /// The figures of each run, or why there are none; `None` if it has no such arm.
     pub(crate) of_runs: Vec<Option<Result<Rate, String>>>,
@@ -73,7 +74,10 @@ pub(crate) fn groups(runs: &[Analysed<'_>]) -> Vec<RateGroup> {
                     keys[at].push(key);
                     groups[at].rows.push(RateOfRuns {
                         label: row.label.clone(),
-                        survives: crate::oltp::survives(row.durability),
+                        // Each place may have proofs of its own: here stands what all of them claim.
+                        survives: planned
+                            .filter(|arm| arm.case.workload.writes())
+                            .map_or("", |arm| claimed_in_short(arm.case.durability)),
                         of_runs: vec![None; runs.len()],
                     });
                     groups[at].rows.len() - 1

@@ -58,6 +58,16 @@ pub fn run(arguments: &MeasureArguments, word: &str) -> anyhow::Result<ExitCode>
     }
     let path = runs::find_measurement(word, first_place(arguments))?;
     let run = sqlitmus_runfile::read(&path).map_err(Failure::from)?;
+    if run.plan.advice.is_some() {
+        return Err(Failure::bad_input(
+            format!(
+                "{} is the run of an advice, which is not resumed",
+                path.display()
+            ),
+            "begin anew: sqlitmus advise DIR",
+        )
+        .into());
+    }
     require_version(&run, &path)?;
     if let Some(itinerary) = Itinerary::recorded(&run, &path)? {
         return several_places::resume(arguments, &run.plan, &itinerary);

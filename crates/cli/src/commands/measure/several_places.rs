@@ -22,6 +22,7 @@ use sqlitmus_report::Analysed;
 use super::{Site, begin, duration_words, exit_code, resume, tell};
 use crate::arguments::MeasureArguments;
 use crate::commands::{look, print};
+use crate::durability::proofs;
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
 use crate::machine::environment::Environment;
@@ -48,6 +49,13 @@ pub(super) fn run(
     plan: &Plan,
     started: Instant,
 ) -> anyhow::Result<ExitCode> {
+    if arguments.durability_run.is_some() {
+        return Err(Failure::bad_input(
+            "--durability-run is for one place",
+            "leave it out: the newest run of `sqlitmus durability` in each place is asked",
+        )
+        .into());
+    }
     let mut itinerary = Itinerary::of(arguments)?;
     let space = itinerary.require_space(plan)?;
     let locked = lock(&itinerary)?;
@@ -274,6 +282,9 @@ impl Visit<'_> {
         scratch: &Scratch,
     ) -> anyhow::Result<Ending> {
         facts.extend(self.itinerary.facts(self.index));
+        if self.known.is_none() {
+            facts.extend(proofs::facts(self.plan, &place, None)?);
+        }
         let path = self.itinerary.run_file(self.index);
         let site = Site {
             place,
