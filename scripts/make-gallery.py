@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the pages of docs/gallery anew from the run files in it: one HTML page for each NAME.run.
+"""Makes the pages of docs/gallery anew from the run files in it: one HTML page for each NAME.run, and for each
+folder NAME of run files, which stand side by side.
 
     scripts/make-gallery.py [--program PATH] [NAME ...]
 
@@ -27,7 +28,8 @@ def main():
     arguments = parser.parse_args()
     if not arguments.program.is_file():
         sys.exit(f"{arguments.program} is not there\nhint: cargo build --release, or name another with --program")
-    runs = sorted(GALLERY.glob("*.run"))
+    folders = [folder for folder in GALLERY.iterdir() if any(folder.glob("*.run"))]
+    runs = sorted([*GALLERY.glob("*.run"), *folders])
     if arguments.names:
         unknown = set(arguments.names) - {run.stem for run in runs}
         if unknown:
@@ -35,7 +37,8 @@ def main():
         runs = [run for run in runs if run.stem in arguments.names]
     failed = False
     for run in runs:
-        if b"/home/" in run.read_bytes():
+        files = sorted(run.glob("*.run")) if run.is_dir() else [run]
+        if any(b"/home/" in file.read_bytes() for file in files):
             print(f"{run.name} names a home directory: measure in /tmp and give --output there", file=sys.stderr)
             failed = True
             continue

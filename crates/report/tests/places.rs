@@ -98,7 +98,7 @@ fn pages_and_markdown_have_places_and_rates() {
     for words in [
         "The places",
         "btrfs:nocow on a loop device",
-        "id=\"rates-1\"",
+        "id=\"heading-rates-1\"",
         "SSD",
     ] {
         assert!(page.contains(words), "{words}");
