@@ -24,6 +24,11 @@ const TEXTS: &[(&str, &str)] = &[
     ("cold", include_str!("../../../suites/cold.toml")),
     ("oltp", include_str!("../../../suites/oltp.toml")),
     ("job-queue", include_str!("../../../suites/job-queue.toml")),
+    (
+        "file-index",
+        include_str!("../../../suites/file-index.toml"),
+    ),
+    ("disks", include_str!("../../../suites/disks.toml")),
 ];
 
 /// The suites built into this program.

@@ -222,6 +222,10 @@ impl Engine for Files {
         }
     }
 
+    fn durability_settings(&self) -> Vec<&'static str> {
+        vec!["write", "sync"]
+    }
+
     fn create(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError> {
         let means = Means::from(settings)?;
         match mkdir(path, Mode::from_raw_mode(0o777)) {

@@ -13,6 +13,7 @@ pub mod footprint;
 mod key_map;
 pub mod memory;
 pub mod null;
+pub mod own_files;
 pub mod packfile;
 pub mod rows;
 pub mod sqlite;
@@ -29,6 +30,7 @@ const ENGINES: &[&'static dyn Engine] = &[
     &external::Hybrid,
     &memory::Memory,
     &null::Null,
+    &own_files::OwnFiles,
     &packfile::Packfile,
     &sqlite::Sqlite,
 ];

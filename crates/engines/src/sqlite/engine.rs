@@ -73,6 +73,10 @@ impl Engine for Sqlite {
         Plan::from(settings).map_or(Durability::None, |plan| plan.durability())
     }
 
+    fn durability_settings(&self) -> Vec<&'static str> {
+        vec!["library", "journal_mode", "synchronous", "residence"]
+    }
+
     fn set_up_process(&self, settings: &Settings) -> Result<(), EngineError> {
         force::set_up(&Plan::from(settings)?)
     }
