@@ -13,6 +13,14 @@ pub const CANONICAL: &str = "article";
 /// Texts of the embedded suites.
 const TEXTS: &[(&str, &str)] = &[
     ("article", include_str!("../../../suites/article.toml")),
+    (
+        "blob-matrix",
+        include_str!("../../../suites/blob-matrix.toml"),
+    ),
+    (
+        "archive-reads",
+        include_str!("../../../suites/archive-reads.toml"),
+    ),
     ("cold", include_str!("../../../suites/cold.toml")),
     ("oltp", include_str!("../../../suites/oltp.toml")),
     ("job-queue", include_str!("../../../suites/job-queue.toml")),

@@ -2,6 +2,8 @@
 //! arms with their baseline, the charts to draw, the published figures to set beside ours, and
 //! the claims to judge. This file says what may stand in one; [`crate::plan`] makes it concrete.
 
+mod matrix;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::{CacheState, Databases, Durability, IndexWay, Workload, Writing};
 use crate::dataset::SizeDistribution;
 use crate::plan::Turns;
+pub use matrix::{Matrix, PublishedMatrix};
 
 /// A suite as it stands in its file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -114,6 +117,9 @@ pub struct SuiteGroup {
     pub turns: Option<Turns>,
     /// The arms.
     pub arm: Vec<SuiteArm>,
+    /// Over what it is repeated. Written out by [`Suite::parse`], and then gone.
+    #[serde(default)]
+    pub matrix: Option<Matrix>,
 }
 
 fn default_slice_ms() -> u64 {
@@ -503,11 +509,13 @@ impl Suite {
     /// # Errors
     /// Not TOML, or not a suite: says where.
     pub fn parse(text: &str, source: &str) -> Result<Self, SuiteError> {
-        toml::from_str(text).map_err(|error| SuiteError {
+        let mut suite: Self = toml::from_str(text).map_err(|error| SuiteError {
             suite: source.to_owned(),
             problem: error.to_string().trim_end().to_owned(),
             hint: "suites/article.toml in the source of sqlitmus is a complete example".to_owned(),
-        })
+        })?;
+        matrix::write_out(&mut suite)?;
+        Ok(suite)
     }
 
     /// Names of the scales that the suite knows; `default` always comes first.

@@ -475,3 +475,32 @@ fn a_store_of_other_settings_is_not_taken_for_ours() {
     let refused = Sqlite.open(&other, &settings(&[])).err().expect("no table");
     assert!(matches!(refused, EngineError::Damaged { .. }), "{refused}");
 }
+
+/// What core computes from the file format is what SQLite writes.
+#[test]
+fn a_database_is_as_large_as_its_format_says() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    for page_bytes in [1024u64, 4096, 16_384, 65_536] {
+        for blob_bytes in [100u64, 3_000, 10_000, 100_000] {
+            let count = 60;
+            let path = scratch.path().join(format!("{page_bytes}-{blob_bytes}"));
+            let page_size = page_bytes.to_string();
+            let store = create(&path, &[("page_size", &page_size)]);
+            let dataset = Dataset {
+                count,
+                size: SizeDistribution::Fixed(blob_bytes as u32),
+                compressibility: 0.0,
+                seed: 1,
+            };
+            store.load(&dataset, &mut |_| ()).expect("loaded");
+            let found = fs::metadata(&path).expect("a file").len();
+            let computed = sqlitmus_core::packing::database_bytes(page_bytes, blob_bytes, count);
+            // Keys of the first rows are shorter than those of the last, for which it is computed.
+            let difference = found.abs_diff(computed) / page_bytes;
+            assert!(
+                difference <= 1,
+                "{page_bytes} {blob_bytes}: {found} bytes, computed {computed}"
+            );
+        }
+    }
+}

@@ -4,6 +4,7 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 
+use crate::grid::Grid;
 use crate::html::bars;
 use crate::html::side_by_side::picture;
 use crate::side_by_side::{Analysed, SideBySide};
@@ -23,9 +24,11 @@ pub fn svg(run: &Run, analysis: &Analysis) -> String {
     }
     let boxed = |chart| -> Box<dyn Chart> { Box::new(chart) };
     charts.extend(blob_sizes::curves(run, analysis, "sizes").map(boxed));
-    charts.extend(
-        blob_sizes::heat_map(run, analysis, "pages").map(|chart| Box::new(chart) as Box<dyn Chart>),
-    );
+    if let Some(grid) = Grid::of(run, analysis) {
+        charts.push(Box::new(blob_sizes::heat_map(&grid, "pages")));
+        let packing = blob_sizes::packing(&grid, "packing");
+        charts.extend(packing.map(|chart| Box::new(chart) as Box<dyn Chart>));
+    }
     for view in crate::views::of_run(run, analysis) {
         charts.extend(view.charts.into_iter().map(|(chart, _)| chart));
     }

@@ -20,6 +20,7 @@ use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
 use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_core::suite::ChartKind;
 
+use crate::grid::Grid;
 use crate::proved::Proved;
 use crate::summary::{Summary, named};
 use crate::svg::Chart;
@@ -201,7 +202,14 @@ fn folded_rounds(figures: Figures, view: &crate::svg::Rounds) -> Markup {
 /// What the size of the blobs changes, if the run has arms that differ in it.
 fn sizes(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
     let curves = blob_sizes::curves(run, analysis, "sizes");
-    let heat_map = blob_sizes::heat_map(run, analysis, "pages");
+    let grid = Grid::of(run, analysis);
+    let heat_map = grid
+        .as_ref()
+        .map(|grid| blob_sizes::heat_map(grid, "pages"));
+    let packing = grid
+        .as_ref()
+        .and_then(|grid| blob_sizes::packing(grid, "packing"));
+    let answers = grid.as_ref().map(Grid::answers).unwrap_or_default();
     if curves.is_none() && heat_map.is_none() {
         return markup! {};
     }
@@ -213,7 +221,14 @@ fn sizes(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
                 (figures.with_data(view, &markup! { "Bands are 95% intervals." }))
             }
             @if let Some(view) = &heat_map {
-                p.conditions { "Times as fast as the baseline: blue is faster, orange slower." }
+                p.conditions { "Times as fast as the baseline: blue is faster, orange slower, ~ inside the noise." }
+                (figures.with_data(view, &markup! {}))
+            }
+            @if !answers.is_empty() {
+                ul { @for answer in &answers { li { (answer) } } }
+            }
+            @if let Some(view) = &packing {
+                p.conditions { "What a byte of content takes on disk: orange takes more." }
                 (figures.with_data(view, &markup! {}))
             }
         }

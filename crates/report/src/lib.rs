@@ -18,6 +18,7 @@ mod csv;
 mod drawing;
 pub mod durability;
 mod figures;
+mod grid;
 mod html;
 mod json;
 mod machine;

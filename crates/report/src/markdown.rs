@@ -8,6 +8,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::grid::Grid;
 use crate::oltp::{self, RateRow, tables};
 use crate::proved::Proved;
 use crate::resources::{calls_by_name, counters, method, of_all};
@@ -43,6 +44,22 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         pieces(&summary.machine),
         pieces(&summary.conditions)
     ));
+    if let Some(grid) = Grid::of(run, analysis) {
+        let headings: Vec<String> = std::iter::once("page size".to_owned())
+            .chain(grid.headings())
+            .collect();
+        for (title, cells) in grid.tables() {
+            page.line(&format!("### {}", escape(&title)));
+            let rows = grid.rows.iter().zip(cells).map(|(row, cells)| {
+                let label = std::iter::once(row.to_string());
+                label.chain(cells).collect()
+            });
+            page.table(&headings, rows.collect());
+        }
+        let answers = grid.answers();
+        let answers = answers.iter().map(|answer| format!("- {}", escape(answer)));
+        page.line(&answers.collect::<Vec<_>>().join("\n"));
+    }
     for chart in &analysis.charts {
         page.line(&format!(
             "### {}",

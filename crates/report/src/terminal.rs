@@ -19,6 +19,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
 use crate::figures::legend_of;
+use crate::grid::Grid;
 use crate::oltp_terminal;
 use crate::proved::Proved;
 use crate::resources;
@@ -71,7 +72,21 @@ impl Page<'_> {
     fn render(mut self) -> String {
         let summary = Summary::of(self.run, self.analysis);
         self.head(&summary);
-        for chart in &self.analysis.charts {
+        let grid = Grid::of(self.run, self.analysis);
+        let columns = self.columns;
+        for paragraph in grid.iter().flat_map(|grid| grid.paragraphs(columns)) {
+            self.blank();
+            self.lines.extend(paragraph);
+        }
+        let is_in_grid =
+            |chart: &&ChartAnalysis| grid.as_ref().is_some_and(|grid| grid.covers(chart));
+        // What the grid says already the page has in full.
+        for chart in self
+            .analysis
+            .charts
+            .iter()
+            .filter(|chart| !is_in_grid(chart))
+        {
             self.blank();
             let table = match chart.chart.shows {
                 ChartKind::Time => time_chart::table(self.run, self.analysis, chart, self.columns),

@@ -1,6 +1,6 @@
 //! What the size of the blobs changes: arms that are the same but for their dataset are points of one curve,
 //! each against the baseline at its own size. Where the curves cross 1, the answer changes. Arms that differ
-//! in the page size too make a heat map.
+//! in the page size too make a heat map, whose figures are [`crate::grid`]'s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,30 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::case::Case;
 use sqlitmus_core::measurements::{Cost, Measurements};
 use sqlitmus_core::run::Run;
-use sqlitmus_core::units::format_ratio;
 
 use crate::figures::{bare_ratio, judged_plainly};
+use crate::grid::{Grid, GridCell};
 use crate::summary::label;
 use crate::svg::{Axis, Cell, HeatMap, HeatPanel, LineChart, Point, Scale, Series, bytes, ratio};
 
 use super::{arms, is_strong, typical_bytes};
 
 /// A curve of fewer sizes is none.
-const LEAST_SIZES: usize = 3;
+pub(crate) const LEAST_SIZES: usize = 3;
 
 /// The setting that makes the rows of a heat map.
-const PAGE_SIZE: &str = "page_size";
+pub(crate) const PAGE_SIZE: &str = "page_size";
 
 /// An arm against the baseline of its group.
-struct Found<'a> {
-    name: &'a str,
+pub(crate) struct Found<'a> {
+    pub(crate) name: &'a str,
     label: String,
-    case: &'a Case,
-    bytes: f64,
+    pub(crate) case: &'a Case,
+    pub(crate) bytes: f64,
     reference: String,
-    ratio: f64,
-    interval: Option<(f64, f64)>,
-    words: String,
+    pub(crate) ratio: f64,
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) words: String,
 }
 
 /// Ratios by blob size, one curve for arms that differ in nothing else.
@@ -77,78 +77,88 @@ pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineCha
 }
 
 /// Ratios by blob size and page size, with the published ones beside them.
-pub(crate) fn heat_map(run: &Run, analysis: &Analysis, id: &str) -> Option<HeatMap> {
-    let found = found(run, analysis);
-    let mut families: BTreeMap<String, Vec<&Found<'_>>> = BTreeMap::new();
-    for arm in found.iter().filter(|arm| page_size(arm.case).is_some()) {
-        families
-            .entry(family(arm.case, Some(PAGE_SIZE)))
-            .or_default()
-            .push(arm);
-    }
-    let pages = |arms: &[&Found<'_>]| -> BTreeSet<u64> {
-        arms.iter().filter_map(|arm| page_size(arm.case)).collect()
-    };
-    let arms = families
-        .into_values()
-        .filter(|arms| pages(arms).len() > 1 && sizes(arms).len() >= LEAST_SIZES)
-        .max_by_key(Vec::len)?;
-    let (rows, columns): (Vec<u64>, Vec<u64>) = (
-        pages(&arms).into_iter().collect(),
-        sizes(&arms).into_iter().collect(),
-    );
-    let at = |row: u64, column: u64| {
-        let mut arms = arms.iter();
-        arms.find(|arm| page_size(arm.case) == Some(row) && arm.bytes as u64 == column)
-    };
-    let table = |cell: &dyn Fn(&Found<'_>) -> Option<Cell>| -> Vec<Vec<Option<Cell>>> {
-        let row = |row: &u64| {
-            let cells = columns.iter();
-            cells
-                .map(|column| at(*row, *column).and_then(|arm| cell(arm)))
-                .collect()
+pub(crate) fn heat_map(grid: &Grid, id: &str) -> HeatMap {
+    let mut panels = vec![panel(grid, "This machine", |cell| {
+        let noise = if cell.is_noise {
+            ", inside the noise"
+        } else {
+            ""
         };
-        rows.iter().map(row).collect()
-    };
-    let ours = table(&|arm| {
         Some(Cell {
-            ratio: arm.ratio,
-            text: format_ratio(arm.ratio),
-            hover: arm.words.clone(),
+            ratio: cell.ratio,
+            text: cell.text(),
+            hover: format!("{}{noise}", cell.words),
         })
-    });
-    let published = table(&|arm| {
-        let mut charts = run.plan.charts.iter().flat_map(|chart| &chart.published);
-        let published = charts.find(|published| published.arm == arm.name)?;
-        Some(Cell {
-            ratio: published.ratio,
-            text: bare_ratio(published.ratio),
-            hover: format!("published {}", bare_ratio(published.ratio)),
-        })
-    });
-    let mut panels = vec![HeatPanel {
-        title: "This machine".to_owned(),
-        cells: ours,
-    }];
-    if published.iter().flatten().any(Option::is_some) {
-        panels.push(HeatPanel {
-            title: "Published".to_owned(),
-            cells: published,
-        });
+    })];
+    if grid.has(|cell| cell.published.is_some()) {
+        panels.push(panel(grid, "Published", |cell| {
+            let published = bare_ratio(cell.published?);
+            Some(Cell {
+                ratio: cell.published?,
+                hover: format!("published {published}"),
+                text: published,
+            })
+        }));
     }
-    Some(HeatMap {
+    with_panels(grid, id, "By size of blobs and pages", panels)
+}
+
+/// Bytes on disk for a byte of content, computed and measured. The colour is that of its inverse: what
+/// takes more is orange.
+pub(crate) fn packing(grid: &Grid, id: &str) -> Option<HeatMap> {
+    let of = |title: &str, share: fn(&GridCell) -> Option<f64>| {
+        panel(grid, title, |cell| {
+            let share = share(cell)?;
+            Some(Cell {
+                ratio: 1.0 / share,
+                text: format!("{share:.2}"),
+                hover: format!("{share:.3} bytes on disk for a byte of content"),
+            })
+        })
+    };
+    let computed: fn(&GridCell) -> Option<f64> = |cell| cell.packing_computed;
+    let measured: fn(&GridCell) -> Option<f64> = |cell| cell.packing_measured;
+    let panels: Vec<HeatPanel> = [
+        ("Computed from the file format", computed),
+        ("Measured, as allocated", measured),
+    ]
+    .into_iter()
+    .filter(|(_, share)| grid.has(|cell| share(cell).is_some()))
+    .map(|(title, share)| of(title, share))
+    .collect();
+    let title = "Bytes on disk for a byte of content";
+    (!panels.is_empty()).then(|| with_panels(grid, id, title, panels))
+}
+
+fn panel(grid: &Grid, title: &str, cell: impl Fn(&GridCell) -> Option<Cell>) -> HeatPanel {
+    let of_row = |row: &Vec<Option<GridCell>>| -> Vec<Option<Cell>> {
+        let cells = row.iter();
+        cells.map(|found| cell(found.as_ref()?)).collect()
+    };
+    HeatPanel {
+        title: title.to_owned(),
+        cells: grid.cells.iter().map(of_row).collect(),
+    }
+}
+
+fn with_panels(grid: &Grid, id: &str, title: &str, panels: Vec<HeatPanel>) -> HeatMap {
+    HeatMap {
         id: id.to_owned(),
-        title: "By size of blobs and pages".to_owned(),
+        title: title.to_owned(),
         rows_heading: "page size".to_owned(),
         columns_heading: "blob size".to_owned(),
-        rows: rows.iter().map(u64::to_string).collect(),
-        columns: columns.iter().map(|size| bytes(*size as f64)).collect(),
+        rows: grid.rows.iter().map(u64::to_string).collect(),
+        columns: grid
+            .columns
+            .iter()
+            .map(|size| bytes(*size as f64))
+            .collect(),
         panels,
-    })
+    }
 }
 
 /// Every measured arm that has a ratio to the baseline of its group.
-fn found<'a>(run: &'a Run, analysis: &'a Analysis) -> Vec<Found<'a>> {
+pub(crate) fn found<'a>(run: &'a Run, analysis: &'a Analysis) -> Vec<Found<'a>> {
     let sizes = run.plan.groups.iter().flat_map(|group| &group.arms);
     let sizes: BTreeSet<u64> = sizes
         .map(|arm| typical_bytes(&arm.case.dataset.size) as u64)
@@ -178,7 +188,7 @@ fn found<'a>(run: &'a Run, analysis: &'a Analysis) -> Vec<Found<'a>> {
 }
 
 /// What is left of a case without its dataset and, if asked, without a setting.
-fn family(case: &Case, without: Option<&str>) -> String {
+pub(crate) fn family(case: &Case, without: Option<&str>) -> String {
     let chosen = case
         .chosen
         .iter()
@@ -196,11 +206,11 @@ fn family(case: &Case, without: Option<&str>) -> String {
     )
 }
 
-fn sizes(arms: &[&Found<'_>]) -> BTreeSet<u64> {
+pub(crate) fn sizes(arms: &[&Found<'_>]) -> BTreeSet<u64> {
     arms.iter().map(|arm| arm.bytes as u64).collect()
 }
 
-fn page_size(case: &Case) -> Option<u64> {
+pub(crate) fn page_size(case: &Case) -> Option<u64> {
     case.settings.get(PAGE_SIZE)?.parse().ok()
 }
 
