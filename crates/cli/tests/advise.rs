@@ -120,9 +120,13 @@ fn an_answer_leaves_the_files_as_they_were_and_no_stores() {
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
     let page = sqlitmus(place.path(), &["report", "latest", "--format", "html"]);
     assert_eq!(page.status.code(), Some(0), "{}", stderr(&page));
-    let compared = sqlitmus(place.path(), &["compare", "latest", "latest"]);
+    let second = advise(place.path(), &["files", "--quiet", "--cache", "both"]);
+    assert_eq!(second.status.code(), Some(3), "{}", stderr(&second));
+    // What comes of one round each does not matter; that they can be compared does.
+    let compared = sqlitmus(place.path(), &["compare", "previous", "latest"]);
+    let code = compared.status.code();
     assert!(
-        [Some(0), Some(3)].contains(&compared.status.code()),
+        [Some(0), Some(1), Some(3)].contains(&code),
         "{}",
         stderr(&compared)
     );
@@ -189,7 +193,9 @@ fn no_file_is_opened_for_writing() {
     let trace = fs::read_to_string(&trace).expect("a trace");
     let files = fs::canonicalize(place.path().join("files")).expect("a path");
     let files = format!("{}/", files.display());
-    let touched: Vec<&str> = trace.lines().filter(|line| line.contains(&files)).collect();
+    // The second half of a call that another one interrupted says nothing of how.
+    let whole = trace.lines().filter(|line| !line.contains("resumed>"));
+    let touched: Vec<&str> = whole.filter(|line| line.contains(&files)).collect();
     assert!(touched.len() > 150, "{} calls", touched.len());
     for call in touched {
         let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"];

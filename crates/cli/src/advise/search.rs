@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use sqlitmus_core::advice::recommendation::ranking;
-use sqlitmus_core::advice::stage::{Rounds, StageParts, join};
-use sqlitmus_core::advice::{AdviceRecord, Candidate, SizeClass, Stage};
+use sqlitmus_core::advice::stage::{Rounds, StageParts, group_name, join};
+use sqlitmus_core::advice::{AdviceRecord, Candidate, Purpose, SizeClass, Stage};
 use sqlitmus_core::dataset::Dataset;
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::stopping::Stopping;
@@ -21,7 +21,7 @@ use crate::machine::ownership;
 use crate::machine::processor::{self, CoreChoice};
 use crate::machine::scratch::Scratch;
 use crate::orchestrator::worker_process::WorkerProgram;
-use crate::orchestrator::{Ending, Orchestrator};
+use crate::orchestrator::{Ending, Event, Orchestrator};
 use crate::progress::Progress;
 use crate::stores::Stores;
 
@@ -36,6 +36,9 @@ const CONFIRMATION: Rounds = Rounds {
 /// How much of the time is over when each of the first two stages ends, at the latest.
 const SELECTION_ENDS: f64 = 0.3;
 const HALVING_ENDS: f64 = 0.45;
+
+/// The same of the groups of the confirmation that decide.
+const DECIDING_ENDS: f64 = 0.85;
 
 /// Candidates that are confirmed.
 const FINALISTS: usize = 2;
@@ -162,12 +165,23 @@ impl Search<'_> {
         self.record.classes = classes.map(|(class, _)| *class).collect();
         whole.advice = Some(Box::new(self.record.clone()));
         let finalists = self.named(&self.record.finalists);
-        let stage = self.plan(Stage::Confirm, &finalists, &self.record)?;
-        let later = self.go_on(&mut whole, stage, 1.0, file)?;
-        Ok(Ending {
-            interrupted: later.interrupted,
-            arms_failed: ending.arms_failed | later.arms_failed,
-        })
+        let mut deciding = self.plan(Stage::Confirm, &finalists, &self.record)?;
+        let mut others = deciding.clone();
+        let reading = self.record.wish.reading();
+        let decides = [reading, Purpose::Write].map(|purpose| group_name(Stage::Confirm, purpose));
+        join(&mut whole, deciding.clone());
+        file.extend_plan(&whole).map_err(Failure::from)?;
+        // What decides has its rounds first; the rest has what time is left.
+        deciding
+            .groups
+            .retain(|group| decides.contains(&group.name));
+        others.groups.retain(|group| !decides.contains(&group.name));
+        for (plan, ends) in [(deciding, DECIDING_ENDS), (others, 1.0)] {
+            let later = self.measure(&plan, ends, file)?;
+            ending.arms_failed |= later.arms_failed;
+            ending.interrupted |= later.interrupted;
+        }
+        Ok(ending)
     }
 
     /// The best two; one of them a database, since whether to move is the question.
@@ -227,7 +241,11 @@ impl Search<'_> {
             deadline: Some(self.deadline(ends)),
             planted: None,
             file,
-            tell: &mut |event| progress.show(&event),
+            tell: &mut |event| {
+                if !is_about_the_budget(&event) {
+                    progress.show(&event);
+                }
+            },
         };
         let ending = orchestrator.run(plan);
         self.next_generation = orchestrator.next_generation;
@@ -245,6 +263,12 @@ impl Search<'_> {
         let whole: Duration = end.saturating_duration_since(start);
         start + whole.mul_f64(share)
     }
+}
+
+/// That time was over is no trouble here: how many rounds there were is on the page, and with too few
+/// its answer is not sure.
+fn is_about_the_budget(event: &Event<'_>) -> bool {
+    matches!(event, Event::Trouble { message } if message.contains("the budget ended"))
 }
 
 fn of(rounds: u32) -> Rounds {

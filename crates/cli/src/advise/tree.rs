@@ -209,7 +209,8 @@ fn split(files: Vec<ListedFile>) -> (Vec<ListedFile>, Vec<ListedFile>) {
     let mut sum = 0;
     let mut count = 0;
     for (index, file) in first.iter().enumerate() {
-        if index >= least && (sum >= whole / 3 || index >= first.len() * 2 / 3) {
+        let enough = sum >= whole / 3 && index >= first.len() / 6;
+        if index >= least && (enough || index >= first.len() * 2 / 3) {
             break;
         }
         sum += u64::from(file.bytes);
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!((first.len(), second.len()), (10, 50));
         let (first, second) = split(files(&[0; 90]));
         assert_eq!(first.len() + second.len(), 90);
-        assert!(first.len() >= 10 && second.len() >= 30);
+        assert!(first.len() >= 15 && second.len() >= 30);
     }
 
     #[test]

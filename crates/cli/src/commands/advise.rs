@@ -57,7 +57,10 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
     if let Some(output) = &arguments.output {
         refuse_existing(output)?;
     }
-    let tree = Tree::open(&arguments.directory).map_err(Failure::from)?;
+    let tree = Tree::open(&arguments.directory).map_err(|error| Failure {
+        hint: "name a directory of files that you may read".to_owned(),
+        ..Failure::from(error)
+    })?;
     let chosen = place::choose(tree.path(), arguments.place.as_deref())?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
     let scanned = tree::scan_tree(&tree, arguments.seed, arguments.quiet)?;

@@ -325,9 +325,9 @@ pub(crate) fn paste(run: &Run, record: &AdviceRecord, recommendation: &Recommend
     let place = clean(&run.head.place);
     let path = clean(&record.tree.path);
     format!(
-        "It runs on your own SQLite.{library} `sqlitmus pack {path} --into {place}/files.sqlar` makes an \
-         archive of another kind (sqlar), with names, modes and times: good for keeping and serving files, and \
-         not what was measured here. `import_directory` below fills the table that was."
+        "It runs on your own SQLite.{library} The Python of it (--snippet python) fills a database from a \
+         directory. `sqlitmus pack {path} {place}/files.sqlar` makes an archive of another kind (sqlar), with \
+         names, modes and times: good for keeping and serving files, and not what was measured here."
     )
 }
 

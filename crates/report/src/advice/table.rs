@@ -12,7 +12,7 @@ use crate::text::{clean, fit, left};
 const BAR_COLUMNS: usize = 30;
 
 /// Columns of names.
-const NAME_COLUMNS: usize = 30;
+const NAME_COLUMNS: usize = 35;
 
 /// Sizes of the files by class, as bars of their number.
 pub(super) fn sizes(record: &AdviceRecord, columns: usize) -> Vec<String> {
@@ -98,7 +98,15 @@ pub(super) fn standings(
     );
     let mut lines = vec![ink.paint(&fit(&head, columns), Tone::Heading)];
     let mut last_stage = None;
-    for standing in &recommendation.standings {
+    let mut standings: Vec<&Standing> = recommendation.standings.iter().collect();
+    // The sort keeps the order by speed within a stage.
+    standings.sort_by_key(|standing| match (standing.stage, standing.composed) {
+        (_, None) => 3,
+        (Stage::Confirm, _) => 0,
+        (Stage::Halve, _) => 1,
+        (Stage::Select, _) => 2,
+    });
+    for standing in standings {
         if last_stage != Some(standing.stage) && standing.composed.is_some() {
             lines.push(ink.paint(stage_line(standing.stage), Tone::Faint));
             last_stage = Some(standing.stage);
