@@ -374,7 +374,9 @@ impl Stores {
         written: Option<&Written>,
     ) -> Result<(), StoreError> {
         let case = &arm.case;
-        let (Some(engine), true) = (engine(case), is_persistent(case)) else {
+        // An arm that does only a part of the work has written nothing that could be verified.
+        let can_be_verified = is_persistent(case) && self.keeps_content(arm);
+        let (Some(engine), true) = (engine(case), can_be_verified) else {
             return Ok(());
         };
         let path = self.path(group, arm);

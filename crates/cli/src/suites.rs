@@ -14,6 +14,7 @@ pub const CANONICAL: &str = "article";
 const TEXTS: &[(&str, &str)] = &[
     ("article", include_str!("../../../suites/article.toml")),
     ("cold", include_str!("../../../suites/cold.toml")),
+    ("explain", include_str!("../../../suites/explain.toml")),
     ("oltp", include_str!("../../../suites/oltp.toml")),
     ("job-queue", include_str!("../../../suites/job-queue.toml")),
 ];

@@ -9,6 +9,7 @@ pub mod conclusion;
 pub mod dataset;
 pub mod durability;
 pub mod environment;
+pub mod explanation;
 pub mod judgement;
 pub mod keys;
 pub mod latencies;

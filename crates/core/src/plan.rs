@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Durability, Workload};
 use crate::dataset::{Dataset, mix};
+use crate::explanation::{Explanation, Share};
 use crate::names::nearest;
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
@@ -57,6 +58,12 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// Sentences of the conclusion.
     pub conclusion: Vec<String>,
+    /// Where the time of some arms goes, in parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explanation>,
+    /// Questions whose answer is a share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Share>,
     /// The smallest difference that is worth having, as a share: what verdicts are given against.
     #[serde(default = "default_threshold")]
     pub threshold: f64,
@@ -158,6 +165,8 @@ impl Plan {
             charts: suite.chart.clone(),
             claims: suite.claim.clone(),
             conclusion: suite.conclusion.clone(),
+            explanations: suite.explanation.clone(),
+            shares: suite.share.clone(),
             threshold: DEFAULT_THRESHOLD,
             stopping: Stopping::default(),
         };
@@ -201,6 +210,10 @@ impl Plan {
         self.conclusion.retain(|sentence| {
             crate::placeholders::check(std::slice::from_ref(sentence), &has).is_ok()
         });
+        self.explanations
+            .retain(|explanation| explanation.arms().all(|name| has(name)));
+        self.shares
+            .retain(|share| share.arms().all(|name| has(name)));
         Ok(self)
     }
 
@@ -473,6 +486,35 @@ impl Resolver<'_> {
         }
     }
 
+    /// Checks that parts and shares name arms of one group: only those are measured in the same
+    /// rounds.
+    fn check_explanations(&self, plan: &Plan) -> Result<(), SuiteError> {
+        let of_explanations = plan.explanations.iter().map(|explanation| {
+            let arms: Vec<&String> = explanation.arms().collect();
+            (format!("the explanation of `{}`", explanation.arm), arms)
+        });
+        let of_shares = plan.shares.iter().map(|share| {
+            let arms: Vec<&String> = share.arms().collect();
+            (format!("the share \"{}\"", share.sentence), arms)
+        });
+        for (what, arms) in of_explanations.chain(of_shares) {
+            let mut groups = BTreeSet::new();
+            for name in arms {
+                let Some((group, _)) = plan.arm(name) else {
+                    let names = plan.arms().map(|(_, arm)| arm.name.as_str());
+                    return Err(self.no_such("arm", name, names));
+                };
+                groups.insert(group.name.as_str());
+            }
+            if groups.len() > 1 {
+                let problem = format!("{what} has arms of several groups");
+                let hint = "only arms of one group are measured in the same rounds".to_owned();
+                return Err(self.error(problem, hint));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that names are unique and that charts and claims name arms that exist.
     fn check_references(&self, plan: &Plan) -> Result<(), SuiteError> {
         let mut names = BTreeSet::new();
@@ -517,6 +559,7 @@ impl Resolver<'_> {
             let problem = format!("the claim \"{}\" can only hold", claim.sentence);
             return Err(self.error(problem, "give it `at_least` or `at_most`".to_owned()));
         }
+        self.check_explanations(plan)?;
         for name in of_charts.chain(of_claims) {
             if !names.contains(name.as_str()) {
                 return Err(self.no_such("arm", name, names.iter().copied()));

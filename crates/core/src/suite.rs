@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{CacheState, Databases, Durability, Workload, Writing};
 use crate::dataset::SizeDistribution;
+use crate::explanation::{Explanation, Share};
 use crate::plan::Turns;
 
 /// A suite as it stands in its file.
@@ -34,6 +35,12 @@ pub struct Suite {
     /// [`crate::conclusion`].
     #[serde(default)]
     pub conclusion: Vec<String>,
+    /// Where the time of an arm goes, in parts that were measured by themselves.
+    #[serde(default)]
+    pub explanation: Vec<Explanation>,
+    /// Questions whose answer is a share.
+    #[serde(default)]
+    pub share: Vec<Share>,
 }
 
 /// A number that may differ by scale: either one number for all, or a table with `default` and

@@ -8,7 +8,7 @@ use crate::html::bars;
 use crate::html::side_by_side::picture;
 use crate::side_by_side::{Analysed, SideBySide};
 use crate::svg::{Chart, stacked_file};
-use crate::views::{blob_sizes, latency_curves, round_values, time_parts, trade_off};
+use crate::views::{blob_sizes, explained_parts, latency_curves, round_values, time_parts, trade_off};
 
 /// Every chart of the suite, and of the first chart of time what lies behind it.
 #[must_use]
@@ -23,6 +23,8 @@ pub fn svg(run: &Run, analysis: &Analysis) -> String {
     }
     let mut add = |chart: Option<Box<dyn Chart>>| charts.extend(chart);
     let boxed = |chart| -> Box<dyn Chart> { Box::new(chart) };
+    add(explained_parts::view(run, analysis, "explained")
+        .map(|chart| Box::new(chart) as Box<dyn Chart>));
     add(blob_sizes::curves(run, analysis, "sizes").map(boxed));
     add(blob_sizes::heat_map(run, analysis, "pages").map(|chart| Box::new(chart) as Box<dyn Chart>));
     let timed = analysis

@@ -51,6 +51,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
                     ul.answer { @for sentence in &sentences { li { (sentence) } } }
                 }
             }
+            (crate::explanation_html::section(figures, run, analysis))
             (sceptic::section(run, analysis, &summary))
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
             (crate::oltp_html::sections(run, analysis))

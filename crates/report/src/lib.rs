@@ -15,6 +15,9 @@ pub mod comparison;
 mod csv;
 mod drawing;
 pub mod durability;
+mod explanation;
+mod explanation_html;
+mod explanation_terminal;
 mod figures;
 mod html;
 mod json;
@@ -35,6 +38,7 @@ mod text;
 mod views;
 
 pub use csv::csv;
+pub use explanation_terminal::explanation;
 pub use drawing::{svg, svg_side_by_side};
 pub use html::html;
 pub use html::page;

@@ -7,6 +7,7 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_ratio};
 
+use crate::explanation;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
@@ -56,6 +57,24 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
                 .map(|row| cells(run, chart, row))
                 .collect(),
         );
+    }
+    for table in explanation::tables(analysis) {
+        page.line(&format!("### Where the time goes: {}", escape(&table.label)));
+        let rows = table.rows.iter().map(|row| {
+            [&row.name, &row.time, &row.reach, &row.share]
+                .map(Clone::clone)
+                .to_vec()
+        });
+        if !table.rows.is_empty() {
+            let headings = ["Part", "µs", "± half of the 95% interval", "of the whole"];
+            page.table(&headings.map(str::to_owned), rows.collect());
+        }
+        for note in &table.notes {
+            page.line(&escape(note));
+        }
+    }
+    for answer in explanation::answers(analysis) {
+        page.line(&escape(&answer));
     }
     if !analysis.claims.is_empty() {
         page.line("### What was published, judged by this run");

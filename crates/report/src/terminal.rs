@@ -18,6 +18,7 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
+use crate::explanation_terminal;
 use crate::figures::legend_of;
 use crate::oltp_terminal;
 use crate::resources;
@@ -79,6 +80,10 @@ impl Page<'_> {
             self.lines.extend(table.render(self.columns, self.ink));
         }
         for paragraph in resources::paragraphs(self.run, self.columns) {
+            self.blank();
+            self.lines.extend(paragraph);
+        }
+        for paragraph in explanation_terminal::paragraphs(self.analysis, self.columns) {
             self.blank();
             self.lines.extend(paragraph);
         }
