@@ -264,7 +264,7 @@ impl Stores {
         sync(&self.directory)?;
         self.rows_of(group);
         if !group.writes() {
-            let blobs = |arm: &&Arm| arm.case.workload.is_about_blobs();
+            let blobs = |arm: &&Arm| arm.case.workload.shape() == Shape::Blobs;
             for arm in group.arms.iter().filter(blobs) {
                 let dataset = &arm.case.dataset;
                 self.sums

@@ -3,6 +3,7 @@
 //!
 //! It decides nothing: order, number and length of slices come from the orchestrator.
 
+mod crew_trial;
 mod team_trial;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use crate::machine::system_calls::SystemCallCounter;
 use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 use crate::slowdown::Slowdown;
+use crew_trial::CrewTrial;
 use team_trial::TeamTrial;
 
 /// Latencies are recorded up to this; longer ones count as this.
@@ -76,15 +78,26 @@ pub struct Worker {
     trial: Option<Trial>,
     /// The trial of a workload that may have several threads.
     team: Option<TeamTrial>,
+    /// The trial of a workload whose readers are processes.
+    crew: Option<CrewTrial>,
 }
 
 impl Worker {
     /// Does what a request asks for.
     pub fn answer(&mut self, request: Request) -> Response {
+        if let Some(crew) = &mut self.crew {
+            return answered(crew.answer(&request));
+        }
         if let Some(team) = &mut self.team {
             return answered(team.answer(request));
         }
         let result = match (request, self.trial.as_mut()) {
+            (Request::Prepare(preparation), None) if preparation.case.workload.has_processes() => {
+                CrewTrial::prepare(*preparation).map(|(crew, response)| {
+                    self.crew = Some(crew);
+                    response
+                })
+            }
             (Request::Prepare(preparation), None)
                 if !preparation.case.workload.is_about_blobs() =>
             {

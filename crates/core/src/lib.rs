@@ -3,6 +3,7 @@
 //! a clock, a file or the environment, so all of it can be tested with worked values.
 
 pub mod analysis;
+pub mod arrivals;
 pub mod case;
 pub mod claims;
 pub mod conclusion;

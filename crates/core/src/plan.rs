@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Durability, Workload};
+use crate::arrivals::{Arrivals, Rate};
+use crate::case::{Case, Databases, Durability, Readers, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::explanation::{Explanation, Share};
 use crate::names::nearest;
@@ -373,9 +374,12 @@ impl Resolver<'_> {
         if arm.threads.is_empty() {
             return Ok(vec![self.arm(group, arm, dataset, 1)?]);
         }
-        let in_words = |threads: u32| match threads {
-            1 => "1 thread".to_owned(),
-            _ => format!("{threads} threads"),
+        let processes = arm.workload.readers_are == Some(Readers::Processes);
+        let in_words = |threads: u32| match (threads, processes) {
+            (1, false) => "1 thread".to_owned(),
+            (_, false) => format!("{threads} threads"),
+            (1, true) => "1 process".to_owned(),
+            (_, true) => format!("{threads} processes"),
         };
         let of_threads = |threads: &u32| {
             let mut one = self.arm(group, arm, dataset, *threads)?;
@@ -479,11 +483,70 @@ impl Resolver<'_> {
                 let hint = "an import has 1 row at the least and the dataset's at the most";
                 Err(self.error(problem, hint.to_owned()))
             }
+            Workload::Load {
+                writers,
+                arrivals,
+                readers_are,
+                ..
+            } => {
+                self.check_load(group, writers, arrivals, readers_are)
+                    .map_err(|(problem, hint)| self.error(in_arm(problem), hint))?;
+                Ok(workload)
+            }
+            Workload::PointQuery {
+                databases: Databases::Own,
+                readers_are: Readers::Processes,
+                ..
+            } => {
+                let problem = in_arm("processes have one database".to_owned());
+                let hint = "leave `databases` out, or `readers_are`".to_owned();
+                Err(self.error(problem, hint))
+            }
             Workload::Update { operations: 0, .. } | Workload::JobQueue { operations: 0, .. } => {
                 Err(self.error(in_arm("no operations".to_owned()), String::new()))
             }
             workload => Ok(workload),
         }
+    }
+
+    /// What a load cannot be, with a hint.
+    fn check_load(
+        &self,
+        group: &SuiteGroup,
+        writers: u32,
+        arrivals: Arrivals,
+        readers_are: Readers,
+    ) -> Result<(), (String, String)> {
+        let refuse = |problem: &str, hint: &str| Err((problem.to_owned(), hint.to_owned()));
+        if writers > 1 {
+            return refuse("several writers of one blob", "`writers` is 0 or 1");
+        }
+        if group.turns != Some(Turns::Alone) {
+            return refuse(
+                "several threads disturb their neighbours",
+                "set `turns = \"alone\"` of the group",
+            );
+        }
+        if readers_are == Readers::Processes && (writers > 0 || arrivals.is_open()) {
+            return refuse(
+                "processes only read, one blob after the other",
+                "use threads for a writer and for arrivals",
+            );
+        }
+        let none_due = match arrivals {
+            Arrivals::Closed => false,
+            Arrivals::Open { rate, .. } => match rate {
+                Rate::CapacityPercent(percent) => !(1..=1000).contains(&percent),
+                Rate::PerSecond { reads, writes } => reads == 0 || (writers > 0 && writes == 0),
+            },
+        };
+        if none_due {
+            return refuse(
+                "nothing is due",
+                "a rate is 1 to 1000 percent of the capacity, or so many a second",
+            );
+        }
+        Ok(())
     }
 
     /// Checks that parts and shares name arms of one group: only those are measured in the same

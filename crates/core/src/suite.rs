@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{CacheState, Databases, Durability, Workload, Writing};
+use crate::arrivals::Arrivals;
+use crate::case::{CacheState, Databases, Durability, Readers, Workload, Writing};
 use crate::dataset::SizeDistribution;
 use crate::explanation::{Explanation, Share};
 use crate::plan::Turns;
@@ -174,6 +175,14 @@ pub enum SuiteWorkload {
         /// Threads that update.
         writers: Option<u32>,
     },
+    /// As [`Workload::Load`]; the arms' threads read.
+    Load {
+        /// Order of the keys.
+        order: crate::keys::KeyOrder,
+        /// Threads that overwrite: one, or none.
+        #[serde(default)]
+        writers: u32,
+    },
     /// As [`Workload::JobQueue`]; threads are the arms' own.
     JobQueue {
         /// Lives in one batch.
@@ -198,6 +207,10 @@ pub struct ArmWorkload {
     pub limit_ms: Option<u64>,
     /// How several threads' updates get into the database.
     pub writing: Option<Writing>,
+    /// When operations begin.
+    pub arrivals: Option<Arrivals>,
+    /// Whether several readers are threads or processes.
+    pub readers_are: Option<Readers>,
 }
 
 impl SuiteWorkload {
@@ -238,6 +251,14 @@ impl SuiteWorkload {
                 range: range(*hit_percent)?,
                 threads,
                 databases: own.databases.unwrap_or_default(),
+                readers_are: own.readers_are.unwrap_or_default(),
+            },
+            Self::Load { order, writers } => Workload::Load {
+                order: own.order.unwrap_or(*order),
+                readers: threads,
+                writers: *writers,
+                arrivals: own.arrivals.unwrap_or_default(),
+                readers_are: own.readers_are.unwrap_or_default(),
             },
             Self::Import {
                 operations: of_group,
@@ -282,8 +303,10 @@ impl SuiteWorkload {
         let is_query = matches!(self, Self::PointQuery { .. });
         let is_traffic = matches!(self, Self::Traffic { .. });
         let is_update = matches!(self, Self::Update { .. });
+        let is_load = matches!(self, Self::Load { .. });
         let is_limited = is_update || matches!(self, Self::Import { .. } | Self::JobQueue { .. });
-        let has_threads = is_query || is_traffic || matches!(self, Self::JobQueue { .. });
+        let has_threads =
+            is_query || is_traffic || is_load || matches!(self, Self::JobQueue { .. });
         let given = [
             (
                 "hit_percent",
@@ -291,7 +314,13 @@ impl SuiteWorkload {
                 is_query || is_traffic,
             ),
             ("databases", own.databases.is_some(), is_query),
-            ("order", own.order.is_some(), is_update),
+            ("order", own.order.is_some(), is_update || is_load),
+            ("arrivals", own.arrivals.is_some(), is_load),
+            (
+                "readers_are",
+                own.readers_are.is_some(),
+                is_query || is_load,
+            ),
             ("limit_ms", own.limit_ms.is_some(), is_limited),
             ("writing", own.writing.is_some(), is_traffic),
             ("threads", !arm.threads.is_empty(), has_threads),
@@ -309,7 +338,10 @@ impl SuiteWorkload {
             | Self::Import { operations, .. }
             | Self::Update { operations, .. }
             | Self::JobQueue { operations, .. } => Some(operations),
-            Self::Read { .. } | Self::PointQuery { .. } | Self::Traffic { .. } => None,
+            Self::Read { .. }
+            | Self::PointQuery { .. }
+            | Self::Traffic { .. }
+            | Self::Load { .. } => None,
         }
     }
 }

@@ -71,11 +71,7 @@ fn table(explained: &Explained) -> PartTable {
         .iter()
         .map(|(name, amount)| row(&named(name, "a part"), amount, PartKind::Part))
         .collect();
-    rows.extend(
-        parts
-            .rest
-            .map(|rest| row(REST, &rest, PartKind::Rest)),
-    );
+    rows.extend(parts.rest.map(|rest| row(REST, &rest, PartKind::Rest)));
     rows.push(row("all of it", &parts.whole, PartKind::Whole));
     PartTable {
         label,

@@ -55,7 +55,10 @@ fn paragraph(table: &PartTable, columns: usize) -> Vec<String> {
     )];
     if !table.rows.is_empty() {
         lines.push(fit(
-            &format!("microseconds per operation ± half of the 95% interval, {}", table.rounds),
+            &format!(
+                "microseconds per operation ± half of the 95% interval, {}",
+                table.rounds
+            ),
             columns,
         ));
     }

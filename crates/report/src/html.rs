@@ -54,6 +54,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             (crate::explanation_html::section(figures, run, analysis))
             (sceptic::section(run, analysis, &summary))
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
+            (crate::readers_html::sections(figures, run, analysis))
             (crate::oltp_html::sections(run, analysis))
             (sizes(figures, run, analysis))
             (tables::claims(analysis))

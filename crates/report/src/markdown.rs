@@ -9,6 +9,8 @@ use sqlitmus_core::units::{format_bytes, format_ratio};
 
 use crate::explanation;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::load;
+use crate::scaling;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
 use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
@@ -59,7 +61,10 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         );
     }
     for table in explanation::tables(analysis) {
-        page.line(&format!("### Where the time goes: {}", escape(&table.label)));
+        page.line(&format!(
+            "### Where the time goes: {}",
+            escape(&table.label)
+        ));
         let rows = table.rows.iter().map(|row| {
             [&row.name, &row.time, &row.reach, &row.share]
                 .map(Clone::clone)
@@ -75,6 +80,16 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
     }
     for answer in explanation::answers(analysis) {
         page.line(&escape(&answer));
+    }
+    let of_readers = scaling::of(run);
+    let of_readers = of_readers.iter().map(scaling::Scaling::table);
+    for table in load::tables(run, analysis).into_iter().chain(of_readers) {
+        page.line(&format!("### {}", escape(&table.title)));
+        let (headings, rows) = table.cells();
+        page.table(&headings, rows);
+        for note in &table.notes {
+            page.line(&escape(note));
+        }
     }
     if !analysis.claims.is_empty() {
         page.line("### What was published, judged by this run");

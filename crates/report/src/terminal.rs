@@ -20,8 +20,10 @@ use sqlitmus_core::verdict::Verdict;
 
 use crate::explanation_terminal;
 use crate::figures::legend_of;
+use crate::load;
 use crate::oltp_terminal;
 use crate::resources;
+use crate::scaling;
 use crate::spending;
 use crate::summary::Summary;
 use crate::text::{self, wrap};
@@ -90,6 +92,15 @@ impl Page<'_> {
         for paragraph in oltp_terminal::paragraphs(self.run, self.analysis, self.columns) {
             self.blank();
             self.lines.extend(paragraph);
+        }
+        let of_readers = scaling::of(self.run);
+        let of_readers = of_readers.iter().map(scaling::Scaling::table);
+        for table in load::tables(self.run, self.analysis)
+            .into_iter()
+            .chain(of_readers)
+        {
+            self.blank();
+            self.lines.extend(table.lines(self.columns));
         }
         self.legend();
         self.certainty();

@@ -4,6 +4,7 @@
 pub(crate) mod blob_sizes;
 pub(crate) mod explained_parts;
 pub(crate) mod latency_curves;
+pub(crate) mod readers;
 pub(crate) mod round_values;
 pub(crate) mod time_parts;
 pub(crate) mod trade_off;

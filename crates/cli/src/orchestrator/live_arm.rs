@@ -1,13 +1,14 @@
 //! One arm in its round: the steps of a trial, each asked of its worker and held against what is
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
+mod load;
 mod team;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use sqlitmus_core::case::{CacheState, Workload};
+use sqlitmus_core::case::{CacheState, Shape, Workload};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_core::plan::Arm;
@@ -399,7 +400,7 @@ impl<'a> LiveArm<'a> {
     /// What it read is not what was stored, or the slices were not in the cache state that the
     /// case is labelled with.
     pub fn finish(&mut self, seed: u64) -> Result<(), Stop> {
-        if self.team.is_some() {
+        if self.team.is_some() && self.arm.case.workload.shape() != Shape::Blobs {
             return self.finish_team();
         }
         let verification = Verification::choose(&self.arm.case.dataset, &self.written, seed);

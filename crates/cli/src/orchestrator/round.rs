@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use sqlitmus_core::case::Shape;
 use sqlitmus_core::dataset::{Dataset, mix};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
@@ -214,7 +215,7 @@ impl<'a> RoundContext<'a> {
         );
         if keeps_content {
             let workload = &arm.case.workload;
-            let reads = workload.is_about_blobs() && !workload.writes();
+            let reads = workload.shape() == Shape::Blobs && !workload.writes();
             live.keep_content(reads.then(|| self.stores.sums(&arm.case.dataset)));
         }
         if !arm.case.workload.is_about_blobs() {

@@ -57,7 +57,6 @@ impl Part {
         matches!(self, Self::All | Self::Content)
     }
 
-
     /// Whether each file stays open.
     pub(super) fn keeps_descriptors(self) -> bool {
         matches!(self, Self::Status | Self::Content)
@@ -170,12 +169,10 @@ impl FilesSession {
         let through_stream = self.means.api == Api::Stdio;
         // Taken out, since the file is borrowed from the session too.
         let mut buffer = std::mem::take(&mut self.buffer);
-        let read = self
-            .kept(key)
-            .and_then(|kept| match through_stream {
-                true => read_as_stream(kept, &mut buffer, consume),
-                false => read_at_once(kept, &mut buffer, consume),
-            });
+        let read = self.kept(key).and_then(|kept| match through_stream {
+            true => read_as_stream(kept, &mut buffer, consume),
+            false => read_at_once(kept, &mut buffer, consume),
+        });
         self.buffer = buffer;
         read
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use memmap2::{Mmap, MmapOptions};
 use rustix::io::{Errno, pread, retry_on_intr};
 
-use super::{PAGE_BYTES, Reading};
 use super::catalog::{Catalog, Place};
+use super::{PAGE_BYTES, Reading};
 
 /// Bytes that a mapping covers beyond what it needs, at the least.
 const MAPPING_HEADROOM_BYTES: u64 = 64 << 20;
@@ -99,12 +99,7 @@ impl View {
     }
 }
 
-fn read_whole(
-    file: &File,
-    target: &mut [u8],
-    position: u64,
-    call_bytes: usize,
-) -> io::Result<()> {
+fn read_whole(file: &File, target: &mut [u8], position: u64, call_bytes: usize) -> io::Result<()> {
     let mut filled = 0;
     while filled < target.len() {
         let end = filled.saturating_add(call_bytes).min(target.len());
