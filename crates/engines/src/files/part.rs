@@ -74,18 +74,26 @@ struct Kept {
     bytes: usize,
 }
 
-/// Allows this process as many open files as it may have at all.
+/// As many open files as are asked for: the kernel's own default for the most that a process may
+/// be allowed (`fs.nr_open`).
+const MANY_FILES: u64 = 1 << 20;
+
+/// Allows this process as many open files as it may have at all: with the right to, more than it
+/// was given.
 pub(super) fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it fails there is room for fewer files, which opening them will say.
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        },
-    );
+    let most = limit.maximum.map(|most| most.max(MANY_FILES));
+    for allowed in [most, limit.maximum] {
+        let limit = Rlimit {
+            current: allowed,
+            maximum: allowed,
+        };
+        // Where both fail there is room for fewer files, which opening them will say.
+        if setrlimit(Resource::Nofile, limit).is_ok() {
+            return;
+        }
+    }
 }
 
 impl FilesSession {
