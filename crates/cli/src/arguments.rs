@@ -61,6 +61,9 @@ pub enum Command {
     /// Compare two runs: has anything become slower from A to B?
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
+    /// Where the time goes: open and close, look-up, page reads, copying, commit, fsync
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArguments),
     /// Record a directory tree in an SQLite database, or bring its record up to date
     #[command(after_long_help = INDEX_EXAMPLES)]
     Index(IndexArguments),
@@ -178,6 +181,18 @@ Exit codes:
   1  something is
   2  refused, or bad input
   3  not sure: something is not decided, failed, or is missing in B";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  sqlitmus explain                       measures for about two minutes, and takes the time apart
+  sqlitmus explain --group read          reading alone
+  sqlitmus explain latest                what the last run has found, without measuring
+  sqlitmus report latest --format html --output why.html
+
+Parts are measured, not guessed: arms that do only a part of the work (open and close a file, find a
+row, read from a file that stays open) take turns with those that do all of it. A part is what such an
+arm takes, less what the harness takes; what all parts together leave of the whole is shown as not
+explained. A suite of your own may have [[explanation]] and [[share]] too.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -314,6 +329,35 @@ pub struct MeasureArguments {
         hide_short_help = true
     )]
     pub worker_timeout: u64,
+}
+
+/// Options of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// A run to show instead of measuring: a run file, or `latest` or `previous`
+    #[arg(conflicts_with_all = ["scale", "group", "rounds", "output"])]
+    pub run: Option<String>,
+    /// Directory whose disk is measured; stores go into .sqlitmus/ there
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub place: PathBuf,
+    /// Scale of the suite, such as full: 100,000 blobs
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub scale: String,
+    /// Only this group of the suite: read or write; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub group: Vec<String>,
+    /// Rounds of every group: more rounds, narrower intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// Write the run file here instead of .sqlitmus/runs/
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress: only the result, and what went wrong
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// Options of `durability`.

@@ -6,6 +6,7 @@ mod clean;
 mod compare;
 mod doctor;
 mod durability;
+mod explain;
 mod index;
 mod kvtest;
 mod list;
@@ -32,6 +33,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
         Command::Durability(arguments) => durability::run(&arguments),
         Command::Kvtest { words } => kvtest::run(words),

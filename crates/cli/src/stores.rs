@@ -305,7 +305,7 @@ impl Stores {
         self.rows_of(group);
         self.trees_of(group)?;
         if !group.writes() {
-            let blobs = |arm: &&Arm| arm.case.workload.is_about_blobs();
+            let blobs = |arm: &&Arm| arm.case.workload.shape() == Shape::Blobs;
             for arm in group.arms.iter().filter(blobs) {
                 let dataset = &arm.case.dataset;
                 let key = sums_key(dataset);
@@ -431,7 +431,9 @@ impl Stores {
         written: Option<&Written>,
     ) -> Result<(), StoreError> {
         let case = &arm.case;
-        let (Some(engine), true) = (engine(case), is_persistent(case)) else {
+        // An arm that does only a part of the work has written nothing that could be verified.
+        let can_be_verified = is_persistent(case) && self.keeps_content(arm);
+        let (Some(engine), true) = (engine(case), can_be_verified) else {
             return Ok(());
         };
         let path = self.path(group, arm);

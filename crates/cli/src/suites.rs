@@ -22,7 +22,13 @@ const TEXTS: &[(&str, &str)] = &[
         include_str!("../../../suites/archive-reads.toml"),
     ),
     ("cold", include_str!("../../../suites/cold.toml")),
+    ("explain", include_str!("../../../suites/explain.toml")),
     ("oltp", include_str!("../../../suites/oltp.toml")),
+    (
+        "mixed-load",
+        include_str!("../../../suites/mixed-load.toml"),
+    ),
+    ("scaling", include_str!("../../../suites/scaling.toml")),
     ("job-queue", include_str!("../../../suites/job-queue.toml")),
     (
         "file-index",

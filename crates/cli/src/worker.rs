@@ -3,6 +3,7 @@
 //!
 //! It decides nothing: order, number and length of slices come from the orchestrator.
 
+mod crew_trial;
 mod index_trial;
 mod team_trial;
 
@@ -30,6 +31,7 @@ use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 use crate::slowdown::Slowdown;
 use crate::stores::list_beside;
+use crew_trial::CrewTrial;
 pub use index_trial::GENERATED_TREE;
 use team_trial::TeamTrial;
 
@@ -81,15 +83,26 @@ pub struct Worker {
     trial: Option<Trial>,
     /// The trial of a workload that may have several threads.
     team: Option<TeamTrial>,
+    /// The trial of a workload whose readers are processes.
+    crew: Option<CrewTrial>,
 }
 
 impl Worker {
     /// Does what a request asks for.
     pub fn answer(&mut self, request: Request) -> Response {
+        if let Some(crew) = &mut self.crew {
+            return answered(crew.answer(&request));
+        }
         if let Some(team) = &mut self.team {
             return answered(team.answer(request));
         }
         let result = match (request, self.trial.as_mut()) {
+            (Request::Prepare(preparation), None) if preparation.case.workload.has_processes() => {
+                CrewTrial::prepare(*preparation).map(|(crew, response)| {
+                    self.crew = Some(crew);
+                    response
+                })
+            }
             (Request::Prepare(preparation), None)
                 if !preparation.case.workload.is_about_blobs() =>
             {

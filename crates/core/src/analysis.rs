@@ -4,6 +4,7 @@
 
 use crate::claims::{ClaimResult, judge_claims};
 use crate::conclusion::conclude;
+use crate::explanation::{Explained, ShareResult, explain, shares};
 use crate::judgement::Judgements;
 use crate::latencies::Latencies;
 use crate::measurements::{ArmStatus, Cost, Measurements};
@@ -26,6 +27,10 @@ pub struct Analysis {
     pub claims: Vec<ClaimResult>,
     /// Sentences that follow from the intervals.
     pub conclusion: Vec<String>,
+    /// Where the time of some arms goes, in the order of the plan.
+    pub explanations: Vec<Explained>,
+    /// Answers about shares, in the order of the plan.
+    pub shares: Vec<ShareResult>,
 }
 
 /// A group: its noise floor and its arms.
@@ -130,6 +135,8 @@ pub fn analyse(run: &Run) -> Analysis {
     Analysis {
         claims: judge_claims(&run.plan.claims, &measurements),
         conclusion: conclude(&run.plan.conclusion, &measurements, &judgements),
+        explanations: explain(&run.plan.explanations, &measurements),
+        shares: shares(&run.plan.shares, &measurements),
         groups,
         charts,
     }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Arrivals;
 use crate::dataset::{Dataset, mix};
 use crate::keys::KeyOrder;
 use crate::settings::Settings;
@@ -91,6 +92,24 @@ pub enum Workload {
         threads: u32,
         /// What the threads' connections are to.
         databases: Databases,
+        /// Whether they are threads or processes.
+        #[serde(default, skip_serializing_if = "Readers::are_threads")]
+        readers_are: Readers,
+    },
+    /// Blobs are read by some threads and overwritten by others, all at once and for a slice's
+    /// time.
+    Load {
+        /// Order of the keys.
+        order: KeyOrder,
+        /// Threads that read.
+        readers: u32,
+        /// Threads that overwrite: one, or none.
+        writers: u32,
+        /// When operations begin.
+        arrivals: Arrivals,
+        /// Whether readers are threads or processes.
+        #[serde(default, skip_serializing_if = "Readers::are_threads")]
+        readers_are: Readers,
     },
     /// Rows are inserted into an empty table `user`; a slice is one import.
     Import {
@@ -162,6 +181,23 @@ pub enum IndexWay {
 /// How often a job's record is updated in its life, as in the published study of job queues.
 pub const JOB_UPDATES: u64 = 11;
 
+/// What several readers are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Readers {
+    /// Threads of one process.
+    #[default]
+    Threads,
+    /// Processes of one thread each.
+    Processes,
+}
+
+impl Readers {
+    fn are_threads(&self) -> bool {
+        *self == Self::Threads
+    }
+}
+
 /// What several threads' connections are to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -208,7 +244,7 @@ impl Workload {
     pub fn writes(&self) -> bool {
         match self {
             Self::Read { .. } | Self::PointQuery { .. } => false,
-            Self::Traffic { writers, .. } => *writers > 0,
+            Self::Traffic { writers, .. } | Self::Load { writers, .. } => *writers > 0,
             Self::Index { way, .. } => matches!(way, IndexWay::Naive | IndexWay::Best),
             Self::Overwrite { .. }
             | Self::Import { .. }
@@ -221,9 +257,10 @@ impl Workload {
     #[must_use]
     pub fn order(&self) -> KeyOrder {
         match self {
-            Self::Read { order } | Self::Overwrite { order, .. } | Self::Update { order, .. } => {
-                *order
-            }
+            Self::Read { order }
+            | Self::Overwrite { order, .. }
+            | Self::Update { order, .. }
+            | Self::Load { order, .. } => *order,
             Self::PointQuery { .. } | Self::Traffic { .. } => KeyOrder::Random,
             Self::Import { .. } | Self::JobQueue { .. } | Self::Index { .. } => KeyOrder::Ascending,
         }
@@ -233,7 +270,7 @@ impl Workload {
     #[must_use]
     pub fn shape(&self) -> Shape {
         match self {
-            Self::Read { .. } | Self::Overwrite { .. } => Shape::Blobs,
+            Self::Read { .. } | Self::Overwrite { .. } | Self::Load { .. } => Shape::Blobs,
             Self::PointQuery { .. } | Self::Update { .. } | Self::Traffic { .. } => Shape::Rows,
             Self::Import { .. } => Shape::NoRows,
             Self::JobQueue { .. } => Shape::NoBlobs,
@@ -244,7 +281,45 @@ impl Workload {
     /// Whether it reads or overwrites blobs one by one; all others may have several threads.
     #[must_use]
     pub fn is_about_blobs(&self) -> bool {
-        self.shape() == Shape::Blobs
+        matches!(self, Self::Read { .. } | Self::Overwrite { .. })
+    }
+
+    /// What each of several reading processes does; the workload itself if they are threads.
+    #[must_use]
+    pub fn of_one_process(&self) -> Self {
+        let mut one = self.clone();
+        match &mut one {
+            Self::PointQuery {
+                threads,
+                readers_are,
+                ..
+            }
+            | Self::Load {
+                readers: threads,
+                readers_are,
+                ..
+            } if *readers_are == Readers::Processes => {
+                *threads = 1;
+                *readers_are = Readers::Threads;
+            }
+            _ => {}
+        }
+        one
+    }
+
+    /// Whether its readers are processes.
+    #[must_use]
+    pub fn has_processes(&self) -> bool {
+        matches!(
+            self,
+            Self::PointQuery {
+                readers_are: Readers::Processes,
+                ..
+            } | Self::Load {
+                readers_are: Readers::Processes,
+                ..
+            }
+        )
     }
 
     /// Whether it is about rows: for engines that speak SQL.
@@ -267,6 +342,9 @@ impl Workload {
                 ..
             } => 1,
             Self::Index { way, walkers, .. } => walkers + u32::from(*way != IndexWay::Walk),
+            Self::Load {
+                readers, writers, ..
+            } => readers + writers,
             Self::Traffic {
                 readers,
                 writers,
@@ -295,6 +373,8 @@ impl Workload {
             Self::Import { .. } => "import",
             Self::Update { .. } => "update",
             Self::Traffic { .. } => "queries and updates",
+            Self::Load { writers: 0, .. } => "read",
+            Self::Load { .. } => "read and overwrite",
             Self::JobQueue { .. } => "job",
             Self::Index { .. } => "index",
         }
@@ -417,7 +497,10 @@ mod tests {
             range: 1000,
             threads: 4,
             databases: Databases::One,
+            readers_are: Readers::Processes,
         };
+        assert!(query.has_processes() && !query.of_one_process().has_processes());
+        assert_eq!(query.of_one_process().threads(), 1);
         assert!(!query.writes() && query.is_about_rows());
         assert_eq!((query.threads(), query.key_range(100)), (4, 1000));
         let mut traffic = Workload::Traffic {

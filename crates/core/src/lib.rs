@@ -4,6 +4,7 @@
 
 pub mod advice;
 pub mod analysis;
+pub mod arrivals;
 pub mod case;
 pub mod claims;
 pub mod conclusion;
@@ -11,6 +12,7 @@ pub mod crossover;
 pub mod dataset;
 pub mod durability;
 pub mod environment;
+pub mod explanation;
 pub mod generated_tree;
 pub mod judgement;
 pub mod keys;

@@ -181,7 +181,7 @@ impl Suite {
 fn is_about_rows(workload: &SuiteWorkload) -> bool {
     !matches!(
         workload,
-        SuiteWorkload::Read { .. } | SuiteWorkload::Overwrite { .. }
+        SuiteWorkload::Read { .. } | SuiteWorkload::Overwrite { .. } | SuiteWorkload::Load { .. }
     )
 }
 

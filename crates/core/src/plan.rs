@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::advice::AdviceRecord;
-use crate::case::{Case, Durability, Workload};
+use crate::arrivals::{Arrivals, Rate};
+use crate::case::{Case, Databases, Durability, Readers, Workload};
 use crate::dataset::{Dataset, mix};
+use crate::explanation::{Explanation, Share};
 use crate::names::nearest;
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
@@ -69,6 +71,12 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// Sentences of the conclusion.
     pub conclusion: Vec<String>,
+    /// Where the time of some arms goes, in parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explanation>,
+    /// Questions whose answer is a share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Share>,
     /// The smallest difference that is worth having, as a share: what verdicts are given against.
     #[serde(default = "default_threshold")]
     pub threshold: f64,
@@ -213,6 +221,8 @@ impl Plan {
             charts,
             claims: suite.claim.clone(),
             conclusion: suite.conclusion.clone(),
+            explanations: suite.explanation.clone(),
+            shares: suite.share.clone(),
             threshold: DEFAULT_THRESHOLD,
             stopping: Stopping::default(),
             advice: None,
@@ -257,6 +267,10 @@ impl Plan {
         self.conclusion.retain(|sentence| {
             crate::placeholders::check(std::slice::from_ref(sentence), &has).is_ok()
         });
+        self.explanations
+            .retain(|explanation| explanation.arms().all(|name| has(name)));
+        self.shares
+            .retain(|share| share.arms().all(|name| has(name)));
         Ok(self)
     }
 
@@ -417,9 +431,12 @@ impl Resolver<'_> {
         if arm.threads.is_empty() {
             return Ok(vec![self.arm(group, arm, dataset, 1)?]);
         }
-        let in_words = |threads: u32| match threads {
-            1 => "1 thread".to_owned(),
-            _ => format!("{threads} threads"),
+        let processes = arm.workload.readers_are == Some(Readers::Processes);
+        let in_words = |threads: u32| match (threads, processes) {
+            (1, false) => "1 thread".to_owned(),
+            (_, false) => format!("{threads} threads"),
+            (1, true) => "1 process".to_owned(),
+            (_, true) => format!("{threads} processes"),
         };
         let of_threads = |threads: &u32| {
             let mut one = self.arm(group, arm, dataset, *threads)?;
@@ -525,6 +542,25 @@ impl Resolver<'_> {
                 let hint = "an import has 1 row at the least and the dataset's at the most";
                 Err(self.error(problem, hint.to_owned()))
             }
+            Workload::Load {
+                writers,
+                arrivals,
+                readers_are,
+                ..
+            } => {
+                self.check_load(group, writers, arrivals, readers_are)
+                    .map_err(|(problem, hint)| self.error(in_arm(problem), hint))?;
+                Ok(workload)
+            }
+            Workload::PointQuery {
+                databases: Databases::Own,
+                readers_are: Readers::Processes,
+                ..
+            } => {
+                let problem = in_arm("processes have one database".to_owned());
+                let hint = "leave `databases` out, or `readers_are`".to_owned();
+                Err(self.error(problem, hint))
+            }
             Workload::Update { operations: 0, .. } | Workload::JobQueue { operations: 0, .. } => {
                 Err(self.error(in_arm("no operations".to_owned()), String::new()))
             }
@@ -557,6 +593,75 @@ impl Resolver<'_> {
                 Err(self.error(problem, format!("there are {}", INDEX_SETTINGS.join(", "))))
             }
         }
+    }
+
+    /// What a load cannot be, with a hint.
+    fn check_load(
+        &self,
+        group: &SuiteGroup,
+        writers: u32,
+        arrivals: Arrivals,
+        readers_are: Readers,
+    ) -> Result<(), (String, String)> {
+        let refuse = |problem: &str, hint: &str| Err((problem.to_owned(), hint.to_owned()));
+        if writers > 1 {
+            return refuse("several writers of one blob", "`writers` is 0 or 1");
+        }
+        if group.turns != Some(Turns::Alone) {
+            return refuse(
+                "several threads disturb their neighbours",
+                "set `turns = \"alone\"` of the group",
+            );
+        }
+        if readers_are == Readers::Processes && (writers > 0 || arrivals.is_open()) {
+            return refuse(
+                "processes only read, one blob after the other",
+                "use threads for a writer and for arrivals",
+            );
+        }
+        let none_due = match arrivals {
+            Arrivals::Closed => false,
+            Arrivals::Open { rate, .. } => match rate {
+                Rate::CapacityPercent(percent) => !(1..=1000).contains(&percent),
+                Rate::PerSecond { reads, writes } => reads == 0 || (writers > 0 && writes == 0),
+            },
+        };
+        if none_due {
+            return refuse(
+                "nothing is due",
+                "a rate is 1 to 1000 percent of the capacity, or so many a second",
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks that parts and shares name arms of one group: only those are measured in the same
+    /// rounds.
+    fn check_explanations(&self, plan: &Plan) -> Result<(), SuiteError> {
+        let of_explanations = plan.explanations.iter().map(|explanation| {
+            let arms: Vec<&String> = explanation.arms().collect();
+            (format!("the explanation of `{}`", explanation.arm), arms)
+        });
+        let of_shares = plan.shares.iter().map(|share| {
+            let arms: Vec<&String> = share.arms().collect();
+            (format!("the share \"{}\"", share.sentence), arms)
+        });
+        for (what, arms) in of_explanations.chain(of_shares) {
+            let mut groups = BTreeSet::new();
+            for name in arms {
+                let Some((group, _)) = plan.arm(name) else {
+                    let names = plan.arms().map(|(_, arm)| arm.name.as_str());
+                    return Err(self.no_such("arm", name, names));
+                };
+                groups.insert(group.name.as_str());
+            }
+            if groups.len() > 1 {
+                let problem = format!("{what} has arms of several groups");
+                let hint = "only arms of one group are measured in the same rounds".to_owned();
+                return Err(self.error(problem, hint));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that names are unique and that charts and claims name arms that exist.
@@ -603,6 +708,7 @@ impl Resolver<'_> {
             let problem = format!("the claim \"{}\" can only hold", claim.sentence);
             return Err(self.error(problem, "give it `at_least` or `at_most`".to_owned()));
         }
+        self.check_explanations(plan)?;
         for name in of_charts.chain(of_claims) {
             if !names.contains(name.as_str()) {
                 return Err(self.no_such("arm", name, names.iter().copied()));

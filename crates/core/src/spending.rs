@@ -90,9 +90,10 @@ fn slice_ns(measurements: &Measurements<'_>, group: &Group, arm: &Arm) -> f64 {
         }
     };
     match arm.case.workload {
-        Workload::Read { .. } | Workload::PointQuery { .. } | Workload::Traffic { .. } => {
-            group.slice_ns as f64
-        }
+        Workload::Read { .. }
+        | Workload::PointQuery { .. }
+        | Workload::Traffic { .. }
+        | Workload::Load { .. } => group.slice_ns as f64,
         Workload::Overwrite { operations, .. } => limited(operations, 0),
         Workload::Import {
             operations,

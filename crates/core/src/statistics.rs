@@ -41,6 +41,7 @@ mod binomial;
 mod comparison;
 mod describe;
 mod effort;
+mod fieller;
 mod interval;
 #[cfg(test)]
 mod simulation;
@@ -52,6 +53,7 @@ pub use binomial::{lower_bound, upper_bound};
 pub use comparison::{ComparisonError, PairedRound, RatioEstimate, compare, noise_floor};
 pub use describe::{mean, median, quantile, sample_variance};
 pub use effort::Scatter;
+pub use fieller::{RatioOfMeans, ratio_of_means};
 pub use interval::{Interval, MeanEstimate, t_interval};
 pub(crate) use simultaneous::holm;
 pub use simultaneous::simultaneous;

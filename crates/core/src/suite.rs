@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{CacheState, Databases, Durability, IndexWay, Workload, Writing};
+use crate::arrivals::Arrivals;
+use crate::case::{CacheState, Databases, Durability, IndexWay, Readers, Workload, Writing};
 use crate::dataset::SizeDistribution;
+use crate::explanation::{Explanation, Share};
 use crate::plan::Turns;
 pub use matrix::{Matrix, PublishedMatrix};
 
@@ -37,6 +39,12 @@ pub struct Suite {
     /// [`crate::conclusion`].
     #[serde(default)]
     pub conclusion: Vec<String>,
+    /// Where the time of an arm goes, in parts that were measured by themselves.
+    #[serde(default)]
+    pub explanation: Vec<Explanation>,
+    /// Questions whose answer is a share.
+    #[serde(default)]
+    pub share: Vec<Share>,
 }
 
 /// A number that may differ by scale: either one number for all, or a table with `default` and
@@ -173,6 +181,14 @@ pub enum SuiteWorkload {
         /// Threads that update.
         writers: Option<u32>,
     },
+    /// As [`Workload::Load`]; the arms' threads read.
+    Load {
+        /// Order of the keys.
+        order: crate::keys::KeyOrder,
+        /// Threads that overwrite: one, or none.
+        #[serde(default)]
+        writers: u32,
+    },
     /// As [`Workload::JobQueue`]; threads are the arms' own.
     JobQueue {
         /// Lives in one batch.
@@ -208,6 +224,10 @@ pub struct ArmWorkload {
     pub writing: Option<Writing>,
     /// How a tree is recorded.
     pub way: Option<IndexWay>,
+    /// When operations begin.
+    pub arrivals: Option<Arrivals>,
+    /// Whether several readers are threads or processes.
+    pub readers_are: Option<Readers>,
 }
 
 impl SuiteWorkload {
@@ -248,6 +268,14 @@ impl SuiteWorkload {
                 range: range(*hit_percent)?,
                 threads,
                 databases: own.databases.unwrap_or_default(),
+                readers_are: own.readers_are.unwrap_or_default(),
+            },
+            Self::Load { order, writers } => Workload::Load {
+                order: own.order.unwrap_or(*order),
+                readers: threads,
+                writers: *writers,
+                arrivals: own.arrivals.unwrap_or_default(),
+                readers_are: own.readers_are.unwrap_or_default(),
             },
             Self::Import {
                 operations: of_group,
@@ -307,10 +335,12 @@ impl SuiteWorkload {
         let is_query = matches!(self, Self::PointQuery { .. });
         let is_traffic = matches!(self, Self::Traffic { .. });
         let is_update = matches!(self, Self::Update { .. });
+        let is_load = matches!(self, Self::Load { .. });
         let is_index = matches!(self, Self::Index { .. });
         let is_limited =
             is_update || is_index || matches!(self, Self::Import { .. } | Self::JobQueue { .. });
-        let has_threads = is_query || is_traffic || matches!(self, Self::JobQueue { .. });
+        let has_threads =
+            is_query || is_traffic || is_load || matches!(self, Self::JobQueue { .. });
         let given = [
             (
                 "hit_percent",
@@ -318,7 +348,13 @@ impl SuiteWorkload {
                 is_query || is_traffic,
             ),
             ("databases", own.databases.is_some(), is_query),
-            ("order", own.order.is_some(), is_update),
+            ("order", own.order.is_some(), is_update || is_load),
+            ("arrivals", own.arrivals.is_some(), is_load),
+            (
+                "readers_are",
+                own.readers_are.is_some(),
+                is_query || is_load,
+            ),
             ("limit_ms", own.limit_ms.is_some(), is_limited),
             ("writing", own.writing.is_some(), is_traffic),
             ("way", own.way.is_some(), is_index),
@@ -340,7 +376,8 @@ impl SuiteWorkload {
             Self::Read { .. }
             | Self::PointQuery { .. }
             | Self::Traffic { .. }
-            | Self::Index { .. } => None,
+            | Self::Index { .. }
+            | Self::Load { .. } => None,
         }
     }
 }

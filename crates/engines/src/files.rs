@@ -16,11 +16,17 @@
 //! is half overwritten, except with `write = rename`; with `api = mmap` a file that is cut short
 //! while it is read kills the reader (SIGBUS).
 //!
+//! # Parts
+//! With `part` only some of the calls are made that reading or overwriting a blob takes, so that
+//! what they cost can be measured by itself: see [`part`]. What is not delivered whole cannot be
+//! verified, and is no way of storing anything.
+//!
 //! # Durability
 //! Bytes that `write` has accepted are in the page cache and survive the process. What survives a
 //! loss of power is argued at [`Files::durability`]. Which file system the files are on, and how
 //! it is mounted, is for the caller to find out.
 
+mod part;
 mod path;
 mod read;
 mod stdio;
@@ -38,9 +44,10 @@ use rustix::fs::{CWD, Mode, OFlags, fsync, mkdir, open};
 use rustix::io::Errno;
 use sqlitmus_core::case::Durability;
 use sqlitmus_core::environment::said;
-use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings};
+use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings, SettingsError};
 
 use crate::engine::{Capabilities, Content, Engine, EngineError, ReadBack, Session, Store, Writer};
+use part::{KeptFiles, Part};
 use path::BlobPath;
 
 pub use path::Layout;
@@ -82,6 +89,14 @@ const SETTINGS: &[SettingSpecification] = &[
         about: "after each write nothing, fsync, or fsync of the file and, if names changed, of \
                 its directory",
     },
+    SettingSpecification {
+        name: "part",
+        kind: SettingKind::Choice(Part::WORDS),
+        default: "all",
+        stored: false,
+        about: "all of the work, or for measuring its parts: stat; fstat of a file that stays \
+                open; open and close; content of a file that stays open",
+    },
 ];
 
 /// How files are read and written.
@@ -119,6 +134,7 @@ struct Means {
     api: Api,
     overwrite: Overwrite,
     synchronise: Synchronise,
+    part: Part,
 }
 
 impl Means {
@@ -148,6 +164,7 @@ impl Means {
                 "fsync" => Synchronise::File,
                 _ => Synchronise::FileAndDirectory,
             },
+            part: Part::of(value("part")),
         })
     }
 
@@ -171,6 +188,7 @@ impl Means {
                 Synchronise::File => pair("sync", "fsync"),
                 Synchronise::FileAndDirectory => pair("sync", "fsync+dir"),
             },
+            pair("part", self.part.word()),
         ]);
         if self.api == Api::Stdio {
             // Buffer sizes and with them the number of system calls are the C library's choice.
@@ -193,9 +211,25 @@ impl Engine for Files {
         SETTINGS
     }
 
-    fn capabilities(&self, _settings: &Settings) -> Capabilities {
+    fn check(&self, settings: &Settings) -> Result<(), SettingsError> {
+        let resolved = settings.resolve(self.name(), SETTINGS)?;
+        let is = |name, value| resolved.get(name) == Some(value);
+        if !is("part", "all") && (is("api", "mmap") || is("write", "rename") || !is("sync", "none"))
+        {
+            return Err(SettingsError::Contradiction {
+                engine: self.name().to_owned(),
+                reason: "a part of the work is measured without mapping, renaming or synchronising"
+                    .to_owned(),
+                hint: "use `part = all`".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn capabilities(&self, settings: &Settings) -> Capabilities {
+        let part = Part::of(settings.get("part").unwrap_or("all"));
         Capabilities {
-            keeps_content: true,
+            keeps_content: part.delivers(),
             persistent: true,
             writes: true,
         }
@@ -330,6 +364,7 @@ struct FilesSession {
     temporary: BlobPath,
     number: u64,
     buffer: Vec<u8>,
+    kept: KeptFiles,
 }
 
 impl FilesSession {
@@ -337,6 +372,9 @@ impl FilesSession {
         let directory = open_directory(root)
             .map_err(|errno| EngineError::io("open", root)(io::Error::from(errno)))?;
         let path = BlobPath::new(root, means.layout)?;
+        if means.part.keeps_descriptors() {
+            part::allow_many_files();
+        }
         Ok(Self {
             means,
             directory,
@@ -344,6 +382,7 @@ impl FilesSession {
             path,
             number,
             buffer: Vec::new(),
+            kept: KeptFiles::default(),
         })
     }
 
@@ -360,7 +399,7 @@ impl FilesSession {
 impl Session for FilesSession {
     fn read(&mut self, key: u64, consume: &mut dyn FnMut(&[u8])) -> Result<(), EngineError> {
         self.path.set(key);
-        self.read_blob(consume)
+        self.read_part(key, consume)
             .map_err(|failure| failure.of_blob(key, &self.path))
     }
 
@@ -405,6 +444,10 @@ impl Failure {
 
     /// The error to report, where a missing file means that there is no such blob.
     fn of_blob(self, key: u64, path: &BlobPath) -> EngineError {
+        if self.errno == Errno::MFILE || self.errno == Errno::NFILE {
+            let reason = "more files are to stay open than the system allows (ulimit -n)";
+            return EngineError::Unavailable(reason.to_owned());
+        }
         if self.errno == Errno::NOENT {
             let path = path.root();
             return EngineError::Missing { key, path };

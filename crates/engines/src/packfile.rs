@@ -76,10 +76,11 @@ pub struct Packfile;
 const SETTINGS: &[SettingSpecification] = &[
     SettingSpecification {
         name: "read",
-        kind: SettingKind::Choice(&["pread", "mmap"]),
+        kind: SettingKind::Choice(&["pread", "mmap", "pages"]),
         default: "pread",
         stored: false,
-        about: "copy each blob to a buffer with one system call, or consume it in the mapped file",
+        about: "copy each blob to a buffer with one system call; consume it in the mapped file; \
+                copy it with one system call for each 4 KiB, as a database reads pages",
     },
     SettingSpecification {
         name: "sync",
@@ -95,7 +96,12 @@ const SETTINGS: &[SettingSpecification] = &[
 enum Reading {
     Pread,
     Mmap,
+    /// One call for each [`PAGE_BYTES`].
+    Pages,
 }
+
+/// What one call reads with `read = pages`: SQLite's default page.
+const PAGE_BYTES: usize = 4096;
 
 #[derive(Debug, Clone, Copy)]
 struct Means {
@@ -110,6 +116,7 @@ impl Means {
         Ok(Self {
             reading: match resolved.get("read") {
                 Some("mmap") => Reading::Mmap,
+                Some("pages") => Reading::Pages,
                 _ => Reading::Pread,
             },
             synchronises: resolved.get("sync") == Some("fdatasync"),

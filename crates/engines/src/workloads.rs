@@ -7,6 +7,8 @@
 
 mod import;
 mod job_queue;
+mod load;
+mod pacing;
 mod point_query;
 mod team;
 mod traffic;
@@ -106,7 +108,7 @@ pub trait Running {
     fn verify(&mut self, keys: &[u64]) -> Result<Vec<u64>, EngineError>;
 }
 
-/// Prepares a workload on rows or jobs.
+/// Prepares a workload that may have several threads.
 ///
 /// # Errors
 /// The store cannot be opened, or the engine or its settings do not fit the workload.
@@ -116,6 +118,7 @@ pub fn prepare(preparation: &Preparation<'_>) -> Result<Box<dyn Running>, Engine
         Workload::Import { .. } => Box::new(import::Import::prepare(preparation)?),
         Workload::Update { .. } => Box::new(update::Update::prepare(preparation)?),
         Workload::Traffic { .. } => Box::new(traffic::Traffic::prepare(preparation)?),
+        Workload::Load { .. } => Box::new(load::Load::prepare(preparation)?),
         Workload::JobQueue { .. } => Box::new(job_queue::JobQueue::prepare(preparation)?),
         Workload::Read { .. } | Workload::Overwrite { .. } => {
             return Err(unfit("blobs are read and overwritten elsewhere"));

@@ -43,7 +43,7 @@ fn memory() {
 #[test]
 fn packfile() {
     let settings = combinations(&[
-        ("read", &["pread", "mmap"]),
+        ("read", &["pread", "mmap", "pages"]),
         ("sync", &["none", "fdatasync"]),
     ]);
     check("packfile", settings);

@@ -9,7 +9,10 @@ use crate::html::bars;
 use crate::html::side_by_side::picture;
 use crate::side_by_side::{Analysed, SideBySide};
 use crate::svg::{Chart, stacked_file};
-use crate::views::{blob_sizes, latency_curves, round_values, throughput, time_parts, trade_off};
+use crate::views::{
+    blob_sizes, explained_parts, latency_curves, readers, round_values, throughput, time_parts,
+    trade_off,
+};
 
 /// Every chart of the suite, and of the first chart of time what lies behind it.
 #[must_use]
@@ -23,6 +26,19 @@ pub fn svg(run: &Run, analysis: &Analysis) -> String {
         )));
     }
     let boxed = |chart| -> Box<dyn Chart> { Box::new(chart) };
+    charts.extend(
+        explained_parts::view(run, analysis, "explained")
+            .map(|chart| Box::new(chart) as Box<dyn Chart>),
+    );
+    for (index, scaling) in crate::scaling::of(run).iter().enumerate() {
+        charts.extend(readers::view(scaling, &format!("scaling-{}", index + 1)).map(boxed));
+    }
+    for (group, measured) in run.plan.groups.iter().zip(&analysis.groups) {
+        if crate::load::is_shown(group) {
+            let id = format!("load-{}", group.name);
+            charts.extend(latency_curves::of_group(run, group, measured, &id).map(boxed));
+        }
+    }
     charts.extend(blob_sizes::curves(run, analysis, "sizes").map(boxed));
     if let Some(grid) = Grid::of(run, analysis) {
         charts.push(Box::new(blob_sizes::heat_map(&grid, "pages")));

@@ -56,8 +56,10 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
                     ul.answer { @for sentence in &sentences { li { (sentence) } } }
                 }
             }
+            (crate::explanation_html::section(figures, run, analysis))
             (sceptic::section(run, analysis, &summary))
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
+            (crate::readers_html::sections(figures, run, analysis))
             (crate::oltp_html::sections(figures, run, analysis))
             (sizes(figures, run, analysis))
             @for view in crate::views::of_run(run, analysis) { (view_section(figures, &view)) }

@@ -46,6 +46,10 @@
 //!                        per_second (count / seconds), settle_seconds, cpu_percent, busy
 //!                        (null where not counted); published: operations, seconds, per_second,
 //!                        threads, cpu_percent, machine
+//! explanations  objects  arm (a name), reason (why there are no parts, or null), rounds; whole,
+//!                        parts (each with its name) and rest (null if the parts add up by
+//!                        construction): ns, interval, share (of the whole); suspected
+//! shares        objects  sentence, ratio, interval, reason
 //! environment   objects  name, value
 //! ```
 //!
@@ -69,6 +73,7 @@ use serde_json::{Value, json};
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ChartAnalysis, ChartRow, Compared};
 use sqlitmus_core::case::Case;
 use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::explanation::{Amount, Explained, ShareResult};
 use sqlitmus_core::measurements::{ArmStatus, Measurements};
 use sqlitmus_core::plan::{Arm, Group};
 use sqlitmus_core::resource_use::ResourceUse;
@@ -145,6 +150,8 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
         "charts": analysis.charts.iter().map(|found| chart(run, found)).collect::<Vec<_>>(),
         "claims": analysis.claims.iter().map(claim).collect::<Vec<_>>(),
         "rates": tables(run, analysis).iter().map(|table| rates(run, table)).collect::<Vec<_>>(),
+        "explanations": analysis.explanations.iter().map(explained).collect::<Vec<_>>(),
+        "shares": analysis.shares.iter().map(share).collect::<Vec<_>>(),
         "environment": environment
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect::<Vec<_>>(),
@@ -373,6 +380,45 @@ fn claim(result: &ClaimResult) -> Value {
         "interval": ends(result.interval),
         "judgement": judgement,
         "reason": reason,
+    })
+}
+
+fn explained(explained: &Explained) -> Value {
+    let parts = explained.result.as_ref().ok();
+    let of_parts = parts.map_or(&[][..], |parts| &parts.parts);
+    json!({
+        "arm": explained.arm,
+        "reason": explained.result.as_ref().err(),
+        "rounds": parts.map(|parts| parts.rounds),
+        "whole": parts.map(|parts| amount(None, &parts.whole)),
+        "parts": of_parts
+            .iter()
+            .map(|(name, part)| amount(Some(name), part))
+            .collect::<Vec<_>>(),
+        "rest": parts.and_then(|parts| parts.rest).map(|rest| amount(None, &rest)),
+        "suspected": parts.and_then(|parts| parts.suspected.as_ref()),
+    })
+}
+
+fn amount(name: Option<&String>, amount: &Amount) -> Value {
+    let mut value = json!({
+        "ns": rounded(Some(amount.ns)),
+        "interval": ends(amount.interval),
+        "share": rounded(Some(amount.share)),
+    });
+    if let Some(name) = name {
+        value["name"] = json!(name);
+    }
+    value
+}
+
+fn share(share: &ShareResult) -> Value {
+    let found = share.result.as_ref().ok();
+    json!({
+        "sentence": share.sentence,
+        "ratio": rounded(found.map(|found| found.ratio)),
+        "interval": ends(found.and_then(|found| found.interval)),
+        "reason": share.result.as_ref().err(),
     })
 }
 

@@ -7,11 +7,14 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
+use crate::explanation;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
 use crate::grid::Grid;
+use crate::load;
 use crate::oltp::{self, RateRow, tables};
 use crate::proved::Proved;
 use crate::resources::{calls_by_name, counters, method, of_all};
+use crate::scaling;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
 use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
@@ -108,6 +111,37 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         );
         let notes: Vec<String> = table.notes.iter().map(|note| escape(note)).collect();
         page.line(&notes.join("  \n"));
+    }
+    for table in explanation::tables(analysis) {
+        page.line(&format!(
+            "### Where the time goes: {}",
+            escape(&table.label)
+        ));
+        let rows = table.rows.iter().map(|row| {
+            [&row.name, &row.time, &row.reach, &row.share]
+                .map(Clone::clone)
+                .to_vec()
+        });
+        if !table.rows.is_empty() {
+            let headings = ["Part", "µs", "± half of the 95% interval", "of the whole"];
+            page.table(&headings.map(str::to_owned), rows.collect());
+        }
+        for note in &table.notes {
+            page.line(&escape(note));
+        }
+    }
+    for answer in explanation::answers(analysis) {
+        page.line(&escape(&answer));
+    }
+    let of_readers = scaling::of(run);
+    let of_readers = of_readers.iter().map(scaling::Scaling::table);
+    for table in load::tables(run, analysis).into_iter().chain(of_readers) {
+        page.line(&format!("### {}", escape(&table.title)));
+        let (headings, rows) = table.cells();
+        page.table(&headings, rows);
+        for note in &table.notes {
+            page.line(&escape(note));
+        }
     }
     if !analysis.claims.is_empty() {
         page.line("### What was published, judged by this run");

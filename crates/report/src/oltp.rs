@@ -101,7 +101,8 @@ pub(crate) fn tables_of<'a>(
 /// Whether a group is shown as rates.
 pub(crate) fn is_shown(group: &Group) -> bool {
     let mut arms = group.arms.iter();
-    arms.any(|arm| !arm.case.workload.is_about_blobs())
+    // A load has a view of its own: see `crate::load`.
+    arms.any(|arm| !arm.case.workload.is_about_blobs()) && !crate::load::is_shown(group)
 }
 
 fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
@@ -150,6 +151,7 @@ fn unit(workload: &Workload) -> &'static str {
         Workload::Import { .. } => "rows, latency of a transaction",
         Workload::Update { .. } => "updates, latency of a transaction",
         Workload::Traffic { .. } => "queries and updates, latency of a query or a transaction",
+        Workload::Load { .. } => "blobs",
         Workload::JobQueue { .. } => "jobs of 13 writes, latency of a job",
         Workload::Index { .. } => "entries of a tree",
         Workload::Read { .. } | Workload::Overwrite { .. } => "blobs",

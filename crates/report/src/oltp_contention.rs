@@ -53,6 +53,7 @@ fn waiting(
         range,
         threads: threads @ 2..,
         databases: Databases::One,
+        readers_are,
     } = arm.case.workload
     else {
         return None;
@@ -62,6 +63,7 @@ fn waiting(
             range,
             threads,
             databases,
+            readers_are,
         };
         let found = arms.iter().find(|(other, _)| {
             other.case.workload == workload && differs_in_sharing_alone(arm, other)

@@ -18,11 +18,14 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
+use crate::explanation_terminal;
 use crate::figures::legend_of;
 use crate::grid::Grid;
+use crate::load;
 use crate::oltp_terminal;
 use crate::proved::Proved;
 use crate::resources;
+use crate::scaling;
 use crate::spending;
 use crate::summary::Summary;
 use crate::text::{self, wrap};
@@ -98,9 +101,22 @@ impl Page<'_> {
             self.blank();
             self.lines.extend(paragraph);
         }
+        for paragraph in explanation_terminal::paragraphs(self.analysis, self.columns) {
+            self.blank();
+            self.lines.extend(paragraph);
+        }
         for paragraph in oltp_terminal::paragraphs(self.run, self.analysis, self.columns) {
             self.blank();
             self.lines.extend(paragraph);
+        }
+        let of_readers = scaling::of(self.run);
+        let of_readers = of_readers.iter().map(scaling::Scaling::table);
+        for table in load::tables(self.run, self.analysis)
+            .into_iter()
+            .chain(of_readers)
+        {
+            self.blank();
+            self.lines.extend(table.lines(self.columns));
         }
         self.legend();
         self.certainty();

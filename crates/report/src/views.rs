@@ -16,7 +16,9 @@
 
 pub(crate) mod blob_sizes;
 pub(crate) mod device_reads;
+pub(crate) mod explained_parts;
 pub(crate) mod latency_curves;
+pub(crate) mod readers;
 pub(crate) mod round_values;
 pub(crate) mod throughput;
 pub(crate) mod time_parts;

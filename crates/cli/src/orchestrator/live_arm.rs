@@ -2,6 +2,7 @@
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
 mod index;
+mod load;
 mod team;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sqlitmus_core::case::{CacheState, Workload};
+use sqlitmus_core::case::{CacheState, Shape, Workload};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_core::plan::Arm;
@@ -403,7 +404,7 @@ impl<'a> LiveArm<'a> {
     /// What it read is not what was stored, or the slices were not in the cache state that the
     /// case is labelled with.
     pub fn finish(&mut self, seed: u64) -> Result<(), Stop> {
-        if self.team.is_some() {
+        if self.team.is_some() && self.arm.case.workload.shape() != Shape::Blobs {
             return self.finish_team();
         }
         let dataset = &self.arm.case.dataset;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use sqlitmus_core::case::Workload;
+use sqlitmus_core::case::{Shape, Workload};
 use sqlitmus_core::dataset::{Dataset, mix};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
@@ -215,7 +215,7 @@ impl<'a> RoundContext<'a> {
         );
         if keeps_content {
             let workload = &arm.case.workload;
-            let reads = workload.is_about_blobs() && !workload.writes();
+            let reads = workload.shape() == Shape::Blobs && !workload.writes();
             let dataset = &arm.case.dataset;
             let first = self.stores.first_content(dataset);
             live.keep_content(first, reads.then(|| self.stores.sums(dataset)));

@@ -4,8 +4,12 @@
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::io::Errno;
+
+/// Size of a stream's buffer: glibc takes the file's preferred block. What a request has of whole
+/// blocks it reads directly to where it is to go, the rest by way of the buffer.
+pub(super) const STREAM_BLOCK_BYTES: usize = 4096;
 
 /// A C stream (`FILE *`).
 pub(super) struct CFile(NonNull<libc::FILE>);
@@ -126,6 +130,44 @@ impl CBuffer {
         // SAFETY: `memory` has room for `capacity_bytes`.
         let got = unsafe { file.read(self.memory, self.capacity_bytes) }?;
         // SAFETY: fread has just initialised the first `got` bytes, and `self` is borrowed for as
+        // long as the slice lives.
+        Ok(unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), got) })
+    }
+
+    /// Reads as [`CBuffer::fill`] does, from the start of a file, but without a stream: in the same
+    /// pieces, of which the last goes through `block`.
+    pub(super) fn fill_in_blocks(
+        &mut self,
+        file: BorrowedFd<'_>,
+        block: &mut [u8],
+    ) -> Result<&[u8], Errno> {
+        let direct = self.capacity_bytes - self.capacity_bytes % block.len().max(1);
+        let mut got = 0;
+        while got < direct {
+            // SAFETY: there is room for `direct - got` bytes after the first `got`.
+            let more = unsafe {
+                let rest = self.memory.as_ptr().add(got);
+                libc::pread(file.as_raw_fd(), rest.cast(), direct - got, got as i64)
+            };
+            match usize::try_from(more) {
+                Err(_) => return Err(last_error()),
+                // Cut short meanwhile.
+                Ok(0) => break,
+                Ok(more) => got += more,
+            }
+        }
+        if got == direct && direct < self.capacity_bytes {
+            let tail = rustix::io::pread(file, &mut *block, direct as u64)?;
+            let tail = tail.min(self.capacity_bytes - direct);
+            // SAFETY: there is room for the tail after the first `direct` bytes, and `block`, which
+            // is other memory, holds at least so many.
+            unsafe {
+                let rest = self.memory.as_ptr().add(direct);
+                std::ptr::copy_nonoverlapping(block.as_ptr(), rest, tail);
+            }
+            got += tail;
+        }
+        // SAFETY: the first `got` bytes have just been initialised, and `self` is borrowed for as
         // long as the slice lives.
         Ok(unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), got) })
     }

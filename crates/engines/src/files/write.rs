@@ -9,6 +9,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, pwrite, retry_on_intr};
 
+use super::part::Part;
 use super::path::Layout;
 use super::stdio::CFile;
 use super::{Api, Failure, FilesSession, Overwrite, Synchronise};
@@ -29,6 +30,10 @@ impl Writer for FilesSession {
 
     fn put(&mut self, key: u64, value: &[u8]) -> Result<(), EngineError> {
         self.path.set(key);
+        if self.means.part != Part::All {
+            let done = self.write_part(key, value);
+            return done.map_err(|failure| failure.of_blob(key, &self.path));
+        }
         let outcome = match self.write_blob(key, value) {
             Err(failure) if failure.errno == Errno::NOENT && self.means.layout == Layout::Tree => {
                 self.make_folders()

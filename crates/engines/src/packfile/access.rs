@@ -8,8 +8,8 @@ use std::sync::Arc;
 use memmap2::{Mmap, MmapOptions};
 use rustix::io::{Errno, pread, retry_on_intr};
 
-use super::Reading;
 use super::catalog::{Catalog, Place};
+use super::{PAGE_BYTES, Reading};
 
 /// Bytes that a mapping covers beyond what it needs, at the least.
 const MAPPING_HEADROOM_BYTES: u64 = 64 << 20;
@@ -24,7 +24,12 @@ pub(super) struct View {
 
 #[derive(Debug)]
 enum Access {
-    Pread { file: Arc<File>, buffer: Vec<u8> },
+    Pread {
+        file: Arc<File>,
+        buffer: Vec<u8>,
+        /// Bytes of one call, at the most.
+        call_bytes: usize,
+    },
     Mapped(Mmap),
 }
 
@@ -32,9 +37,13 @@ impl View {
     /// A view that covers all of the catalog.
     pub(super) fn of(catalog: &Catalog, reading: Reading) -> io::Result<Self> {
         let access = match reading {
-            Reading::Pread => Access::Pread {
+            Reading::Pread | Reading::Pages => Access::Pread {
                 file: Arc::clone(&catalog.file),
                 buffer: Vec::new(),
+                call_bytes: match reading {
+                    Reading::Pages => PAGE_BYTES,
+                    _ => usize::MAX,
+                },
             },
             Reading::Mmap => Access::Mapped(map(&catalog.file, catalog.end)?),
         };
@@ -56,6 +65,7 @@ impl View {
     /// How blobs are really read.
     pub(super) fn reading(&self) -> Reading {
         match self.access {
+            Access::Pread { call_bytes, .. } if call_bytes == PAGE_BYTES => Reading::Pages,
             Access::Pread { .. } => Reading::Pread,
             Access::Mapped(_) => Reading::Mmap,
         }
@@ -68,12 +78,16 @@ impl View {
         consume: &mut dyn FnMut(&[u8]),
     ) -> io::Result<()> {
         match &mut self.access {
-            Access::Pread { file, buffer } => {
+            Access::Pread {
+                file,
+                buffer,
+                call_bytes,
+            } => {
                 let bytes = place.length as usize;
                 if buffer.len() < bytes {
                     buffer.resize(bytes, 0);
                 }
-                read_whole(file, &mut buffer[..bytes], place.position)?;
+                read_whole(file, &mut buffer[..bytes], place.position, *call_bytes)?;
                 consume(&buffer[..bytes]);
             }
             Access::Mapped(mapping) => {
@@ -85,10 +99,11 @@ impl View {
     }
 }
 
-fn read_whole(file: &File, target: &mut [u8], position: u64) -> io::Result<()> {
+fn read_whole(file: &File, target: &mut [u8], position: u64, call_bytes: usize) -> io::Result<()> {
     let mut filled = 0;
     while filled < target.len() {
-        let rest = &mut target[filled..];
+        let end = filled.saturating_add(call_bytes).min(target.len());
+        let rest = &mut target[filled..end];
         match retry_on_intr(|| pread(file, &mut *rest, position + filled as u64))? {
             0 => return Err(Errno::IO.into()),
             more => filled += more,

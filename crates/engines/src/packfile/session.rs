@@ -95,6 +95,7 @@ impl Session for PackfileSession {
         let reading = match self.view.reading() {
             Reading::Pread => "pread",
             Reading::Mmap => "mmap",
+            Reading::Pages => "pages",
         };
         let sync = match self.shared.means.synchronises {
             true => "fdatasync",

@@ -61,9 +61,10 @@ impl Engine for Sqlite {
         Plan::from(settings).map(|_| ())
     }
 
-    fn capabilities(&self, _settings: &Settings) -> Capabilities {
+    fn capabilities(&self, settings: &Settings) -> Capabilities {
         Capabilities {
-            keeps_content: true,
+            // Of a part of the work nothing can be verified.
+            keeps_content: settings.get("part").is_none_or(|part| part == "all"),
             persistent: true,
             writes: true,
         }

@@ -132,6 +132,16 @@ impl Layout {
         }
     }
 
+    /// The length of a key's blob; for layouts whose blobs are in one row of one table.
+    pub(super) fn select_length(self) -> String {
+        let (table, column) = match self {
+            Self::Sqlar => ("sqlar", "data"),
+            _ => ("kv", "v"),
+        };
+        let key = if self.is_named() { "name" } else { "k" };
+        format!("SELECT length({column}) FROM {table} WHERE {key}=?1")
+    }
+
     /// From a key to the row that has the blob, where that is not the key itself.
     pub(super) fn select_rowid(self) -> Option<&'static str> {
         match self {

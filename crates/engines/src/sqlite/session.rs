@@ -11,7 +11,7 @@ use super::connection::{Connection, ConnectionStatus};
 use super::error::SqliteError;
 use super::force::{self, at};
 use super::layout::Layout;
-use super::settings::{Api, Checkpoints, JournalMode, Plan, ReadTransaction, Transaction};
+use super::settings::{Api, Checkpoints, JournalMode, Part, Plan, ReadTransaction, Transaction};
 use super::statement::StatementId;
 use super::table::{Found, Table, endless};
 use crate::engine::{EngineError, ReadBack, Session, Writer};
@@ -171,8 +171,10 @@ impl SqliteSession {
         if self.point_at(key, BlobMode::Read)? == Found::No {
             return Ok(Found::No);
         }
-        if let Some((id, _)) = &self.blob {
-            consume(self.connection.blob(id).read_whole(&mut self.buffer)?);
+        match &self.blob {
+            Some(_) if self.plan.part == Part::LookUp => consume(&[]),
+            Some((id, _)) => consume(self.connection.blob(id).read_whole(&mut self.buffer)?),
+            None => {}
         }
         Ok(Found::Yes)
     }
@@ -293,6 +295,13 @@ impl SqliteSession {
     }
 
     fn put_value(&mut self, key: u64, value: &[u8]) -> Result<(), SqliteError> {
+        if matches!(self.plan.part, Part::Call | Part::LookUp) {
+            let (connection, buffer) = (&mut self.connection, &mut self.buffer);
+            return self
+                .table
+                .read(connection, key, buffer, &mut |_| {})
+                .map(|_| ());
+        }
         let by_blob = self.plan.api == Api::Blob;
         if by_blob {
             self.refresh_names()?;
@@ -372,6 +381,9 @@ impl SqliteSession {
         }
         // One that was only read from stays open otherwise, and with it a transaction.
         self.close_blob()?;
+        if self.plan.part == Part::Rollback {
+            return self.run(self.prepared.rollback);
+        }
         if self.connection.is_in_transaction() {
             self.commit_transaction()?;
         }

@@ -207,6 +207,14 @@ pub(super) const SETTINGS: &[SettingSpecification] = &[
         stored: false,
         about: "rows in memory: milliseconds between two copies",
     },
+    SettingSpecification {
+        name: "part",
+        kind: SettingKind::Choice(&["all", "call", "look-up", "rollback"]),
+        default: "all",
+        stored: false,
+        about: "all of the work on a blob, or for measuring its parts: a statement without a \
+                table; the blob's length; everything, then ROLLBACK",
+    },
 ];
 
 /// One of the settings, for an engine that has it too.
@@ -244,6 +252,18 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 pub(super) enum Api {
     Select,
     Blob,
+}
+
+/// What of the work on a blob is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    /// A statement is bound, run and reset that has no table to look into.
+    Call,
+    /// The row is found, and the length of the blob; its content stays where it is.
+    LookUp,
+    /// A batch is written as ever, but undone instead of committed.
+    Rollback,
 }
 
 /// How long a read transaction lasts.
@@ -379,6 +399,7 @@ pub(super) enum Residence {
 pub(crate) struct Plan {
     pub(super) library: LibraryChoice,
     pub(super) api: Api,
+    pub(super) part: Part,
     pub(crate) read_transaction: ReadTransaction,
     pub(super) page_bytes: u64,
     pub(super) cache_bytes: u64,
@@ -423,6 +444,12 @@ impl Plan {
             api: match value("api") {
                 "select" => Api::Select,
                 _ => Api::Blob,
+            },
+            part: match value("part") {
+                "all" => Part::All,
+                "call" => Part::Call,
+                "look-up" => Part::LookUp,
+                _ => Part::Rollback,
             },
             read_transaction: match value("read_transaction") {
                 "held" => ReadTransaction::Held,
@@ -532,6 +559,28 @@ impl Plan {
                 "use `layout = chunked`, or leave `chunk_bytes` out",
             );
         }
+        if self.api == Api::Blob && self.part == Part::Call {
+            return contradiction(
+                "a blob handle makes no statement, so there is no `part = call` of it",
+                "use `api = select`, or `part = look-up`",
+            );
+        }
+        let is_partial = matches!(self.part, Part::Call | Part::LookUp);
+        let is_joined = matches!(self.layout, Layout::Separate | Layout::Chunked);
+        if is_partial && (is_joined || self.catalogue == Catalogue::Memory) {
+            return contradiction(
+                "`part` is of one look-up, and this layout takes several or none",
+                "use a layout that has a blob in one row, and `catalogue = none`",
+            );
+        }
+        let undoes = self.part == Part::Rollback;
+        if undoes && (self.transaction != Transaction::All || self.journal_mode == JournalMode::Off)
+        {
+            return contradiction(
+                "`part = rollback` undoes a whole batch, which takes a journal",
+                "use `transaction = all`, and a `journal_mode` that is not off",
+            );
+        }
         if self.checkpoints != Checkpoints::Apart && self.journal_mode != JournalMode::Wal {
             return contradiction(
                 "only a write-ahead log has checkpoints to include",
@@ -576,6 +625,7 @@ impl Plan {
             "index",
             "residence",
             "copy_every",
+            "part",
         ] {
             let value = self.resolved.get(name).unwrap_or_default();
             back.insert(name.to_owned(), value.to_owned());

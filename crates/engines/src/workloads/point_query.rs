@@ -48,6 +48,7 @@ impl PointQuery {
             range,
             threads,
             databases,
+            ..
         } = preparation.case.workload
         else {
             return Err(unfit("this is no point query"));

@@ -1,6 +1,8 @@
 //! Latencies of single operations by percentile, one curve an arm.
 
-use sqlitmus_core::analysis::ChartAnalysis;
+use sqlitmus_core::analysis::{ArmAnalysis, ChartAnalysis, GroupAnalysis};
+use sqlitmus_core::measurements::ArmStatus;
+use sqlitmus_core::plan::Group;
 use sqlitmus_core::run::Run;
 
 use crate::summary::label;
@@ -15,7 +17,27 @@ const SHARES: [f64; 14] = [
 
 /// The curves of a chart's arms.
 pub(crate) fn view(run: &Run, chart: &ChartAnalysis, id: &str) -> Option<LineChart> {
-    let series: Vec<Series> = measured(chart)
+    curves(run, measured(chart), id)
+}
+
+/// The curves of a group's arms, twins excepted.
+pub(crate) fn of_group(
+    run: &Run,
+    group: &Group,
+    measured: &GroupAnalysis,
+    id: &str,
+) -> Option<LineChart> {
+    let arms = group.arms.iter().zip(&measured.arms);
+    let arms = arms.filter(|(arm, found)| !arm.is_twin() && found.status == ArmStatus::Measured);
+    curves(run, arms.map(|(_, found)| found), id)
+}
+
+fn curves<'a>(
+    run: &Run,
+    arms: impl Iterator<Item = &'a ArmAnalysis>,
+    id: &str,
+) -> Option<LineChart> {
+    let series: Vec<Series> = arms
         .filter(|arm| arm.latencies.count() > 1)
         .map(|arm| {
             let count = arm.latencies.count() as f64;

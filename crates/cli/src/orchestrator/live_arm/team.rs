@@ -69,6 +69,13 @@ impl Team {
                 walks.extend(several(walk(count), writers));
                 (walks, readers as usize)
             }
+            Workload::Load {
+                readers, writers, ..
+            } => {
+                let mut walks = several(walk(count), readers);
+                walks.extend(several(walk(count), writers));
+                (walks, readers as usize)
+            }
             Workload::JobQueue { threads, .. } => (several(walk(count), threads), 0),
             Workload::Import { .. } => (vec![walk(count)], 0),
             _ => (several(walk(count), 1), 0),
@@ -249,6 +256,11 @@ impl LiveArm<'_> {
             let position = if is_import { 0 } else { walk.position() };
             if span.position != position {
                 return Err(lied("the worker has visited other keys than it was to"));
+            }
+            if let Workload::Load { .. } = self.arm.case.workload {
+                bytes += self.follow_load(walk, span, thread >= team.readers, generation)?;
+                walk.return_to(position + span.operations as usize);
+                continue;
             }
             let keys = walk.span(span.position, span.operations);
             let dataset = &self.arm.case.dataset;

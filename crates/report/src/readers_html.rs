@@ -1,0 +1,39 @@
+//! Sections of the page about several readers: how they scale, and what they wait under load.
+
+use maud::{Markup, html as markup};
+use sqlitmus_core::analysis::Analysis;
+use sqlitmus_core::run::Run;
+
+use crate::html::page::Figures;
+use crate::views::{latency_curves, readers};
+use crate::{load, scaling};
+
+/// A section for each group.
+pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
+    let loads = run
+        .plan
+        .groups
+        .iter()
+        .zip(&analysis.groups)
+        .filter(|(group, _)| load::is_shown(group));
+    markup! {
+        @for (table, (group, measured)) in load::tables(run, analysis).iter().zip(loads) {
+            section {
+                h2 { (table.title) }
+                @if let Some(view) = latency_curves::of_group(run, group, measured, &format!("load-{}", group.name)) {
+                    (figures.with_data(&view, &markup! { "Reads, every percentile. Lower is better; a curve that rises early is a store that lets many wait." }))
+                }
+                (table.markup())
+            }
+        }
+        @for (index, found) in scaling::of(run).iter().enumerate() {
+            section {
+                h2 { "Readers at once: " (found.title) }
+                @if let Some(view) = readers::view(found, &format!("scaling-{}", index + 1)) {
+                    (figures.with_data(&view, &markup! { "The dashed curve is the ideal: as many times as fast as there are readers, up to the number of processors. Bands are 95% intervals." }))
+                }
+                (found.table().markup())
+            }
+        }
+    }
+}
