@@ -272,7 +272,7 @@ fn tier(claimed: Durability, standing: Standing) -> Tier {
         Standing::Nothing => (claimed.to_string(), short.to_owned()),
         Standing::ClaimedOnly => (
             format!("{claimed}, claimed only"),
-            format!("{short}, claimed"),
+            short.to_owned(),
         ),
         Standing::Kept(cuts) => {
             let (kept, made) = (cuts.kept(), cuts.made);
