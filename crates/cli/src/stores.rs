@@ -383,7 +383,8 @@ impl Stores {
             Shape::Rows | Shape::NoRows => return self.verify_rows(&path, case, written),
             Shape::NoBlobs => return shapes::verify_empty(&path, case),
         }
-        let mut session = engine.open(&path, &case.settings)?.session()?;
+        let settings = shapes::settings_to_verify(case);
+        let mut session = engine.open(&path, &settings)?.session()?;
         let mut scratch = Vec::new();
         let mut wrong = None;
         for key in 1..=case.dataset.count {

@@ -16,6 +16,9 @@ const TEXTS: &[(&str, &str)] = &[
     ("cold", include_str!("../../../suites/cold.toml")),
     ("oltp", include_str!("../../../suites/oltp.toml")),
     ("job-queue", include_str!("../../../suites/job-queue.toml")),
+    ("builds", include_str!("../../../suites/builds.toml")),
+    ("writers", include_str!("../../../suites/writers.toml")),
+    ("scanners", include_str!("../../../suites/scanners.toml")),
 ];
 
 /// The suites built into this program.

@@ -53,7 +53,8 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             }
             (sceptic::section(run, analysis, &summary))
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
-            (crate::oltp_html::sections(run, analysis))
+            (crate::oltp_html::sections(figures, run, analysis))
+            (provenance::libraries(run))
             (sizes(figures, run, analysis))
             (tables::claims(analysis))
             (tables::cases(run, analysis, figures.is_large()))

@@ -26,7 +26,8 @@
 //!                        unexplained (counts);
 //!                        footprint (or null): content_bytes, apparent_bytes,
 //!                        allocated_bytes, files, directories;
-//!                        case: workload, dataset, engine, settings, durability, cache;
+//!                        case: workload, dataset, engine, settings, durability, cache, and
+//!                        scanner where there is one (asks, reads, remembers);
 //!                        read_back: what the live engine said is in force
 //! charts        objects  title, answers, shows (time, space), noise_floor; rows: arm,
 //!                        comparisons, published (ratio, machine)
@@ -192,7 +193,7 @@ fn scatter(spending: Spending) -> Value {
 
 /// The case without the dataset's seed, which follows from the plan's and may exceed a double.
 fn case(case: &Case) -> Value {
-    json!({
+    let mut value = json!({
         "workload": case.workload,
         "dataset": {
             "count": case.dataset.count,
@@ -203,7 +204,11 @@ fn case(case: &Case) -> Value {
         "settings": case.settings,
         "durability": case.durability,
         "cache": case.cache,
-    })
+    });
+    if !case.scanner.is_none() {
+        value["scanner"] = json!(case.scanner);
+    }
+    value
 }
 
 fn chart(run: &Run, found: &ChartAnalysis) -> Value {

@@ -11,6 +11,7 @@
 //! between runs), `space` (ratios of sizes), `figures` (numbers as text), and `views` (which charts a run has
 //! something to say for); the charts themselves are in [`mod@svg`]; one module a format does the rest.
 
+mod builds;
 pub mod comparison;
 mod csv;
 mod drawing;
@@ -32,6 +33,7 @@ mod summary;
 pub mod svg;
 mod terminal;
 mod text;
+mod thread_scaling;
 mod views;
 
 pub use csv::csv;

@@ -5,23 +5,33 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_count;
 
-use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, survives, tables};
+use crate::html::page::Figures;
+use crate::oltp::{Rate, RateTable, is_shown, microseconds, per_second, seconds, survives, tables};
+use crate::svg::LineChart;
+use crate::views::by_threads;
 
 /// A section for each group.
-pub(crate) fn sections(run: &Run, analysis: &Analysis) -> Markup {
+pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
+    let groups = run.plan.groups.iter().zip(&analysis.groups);
+    let groups = groups.filter(|(group, _)| is_shown(group)).enumerate();
+    let curves = groups.map(|(index, (group, measured))| {
+        let id = format!("threads-{}", index + 1);
+        by_threads::view(run, group, measured, &id)
+    });
     markup! {
-        @for table in tables(run, analysis) {
-            (section(&table))
+        @for (table, curves) in tables(run, analysis).iter().zip(curves) {
+            (section(figures, table, curves.as_ref()))
         }
     }
 }
 
-fn section(table: &RateTable) -> Markup {
+fn section(figures: Figures, table: &RateTable, curves: Option<&LineChart>) -> Markup {
     let headings = [
         "count",
         "seconds",
         "per second",
         "CPU",
+        "CPU us each",
         "p50 us",
         "p99 us",
         "p99.9 us",
@@ -34,6 +44,9 @@ fn section(table: &RateTable) -> Markup {
         section {
             h2 { (table.title) }
             p { (table.subtitle) }
+            @if let Some(curves) = curves {
+                (figures.with_data(curves, &markup! { "All threads together. Higher is better." }))
+            }
             div.wide {
                 table {
                     thead { tr {
@@ -73,6 +86,7 @@ fn cells(rate: &Rate, survives: &str) -> Vec<String> {
         per_second(rate),
         rate.cpu_percent()
             .map_or_else(dash, |percent| format!("{percent:.0}%")),
+        rate.cpu_us().unwrap_or_else(dash),
         p50,
         p99,
         p999,

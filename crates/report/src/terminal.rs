@@ -18,6 +18,7 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
+use crate::builds;
 use crate::figures::legend_of;
 use crate::oltp_terminal;
 use crate::resources;
@@ -83,6 +84,10 @@ impl Page<'_> {
             self.lines.extend(paragraph);
         }
         for paragraph in oltp_terminal::paragraphs(self.run, self.analysis, self.columns) {
+            self.blank();
+            self.lines.extend(paragraph);
+        }
+        if let Some(paragraph) = builds::paragraph(self.run, self.columns.min(MOST_TEXT_COLUMNS)) {
             self.blank();
             self.lines.extend(paragraph);
         }

@@ -2,6 +2,7 @@
 //! page and `--format svg` show the same ones. A view that has too little to show is `None`.
 
 pub(crate) mod blob_sizes;
+pub(crate) mod by_threads;
 pub(crate) mod latency_curves;
 pub(crate) mod round_values;
 pub(crate) mod time_parts;

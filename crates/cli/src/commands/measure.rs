@@ -33,6 +33,7 @@ use crate::progress::{Progress, estimate_ns, filling_ns};
 use crate::runs::{RunName, now_utc};
 use crate::stores::{SpaceNeeded, Stores};
 use crate::suites;
+use crate::variants::Variants;
 
 /// Generations of content that one run can write, at the most.
 const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
@@ -49,7 +50,9 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     if let Some(word) = &arguments.resume {
         return resume::run(arguments, word);
     }
-    let plan = resolve(arguments)?;
+    let mut plan = resolve(arguments)?;
+    let mut variants = variants(arguments)?;
+    variants.join(&mut plan)?;
     let place = Place::inspect(&arguments.place).map_err(Failure::from)?;
     if let Some(output) = &arguments.output {
         refuse_existing(output)?;
@@ -78,7 +81,8 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         command_line: command_line(),
         place: place.path.display().to_string(),
     };
-    let facts = facts(&environment, &place);
+    let mut facts = facts(&environment, &place);
+    facts.extend(variants.facts(&plan));
     let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
@@ -90,7 +94,7 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         &environment,
         stores,
         (&name, deadline),
-        &mut file,
+        (variants, &mut file),
     );
     conclude(arguments, file, ending)
 }
@@ -154,6 +158,16 @@ fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
     }
     require_planted(arguments, &plan)?;
     Ok(plan)
+}
+
+/// Libraries and workers beside what is built in.
+fn variants(arguments: &MeasureArguments) -> anyhow::Result<Variants> {
+    let own = WorkerProgram {
+        path: own_program()?,
+        timeout: Duration::from_secs(arguments.worker_timeout),
+    };
+    let variants = Variants::find(&arguments.sqlite_library, &arguments.worker, &own)?;
+    Ok(variants)
 }
 
 fn require_planted(arguments: &MeasureArguments, plan: &Plan) -> Result<(), Failure> {
@@ -278,8 +292,11 @@ fn measure(
     environment: &Environment,
     stores: Stores,
     (name, deadline): (&RunName, Option<Instant>),
-    file: &mut RunFile,
+    (variants, file): (Variants, &mut RunFile),
 ) -> anyhow::Result<Ending> {
+    for trouble in variants.troubles() {
+        tell(&format!("warning: {trouble}\n"))?;
+    }
     let cores = CoreChoice::of_this_machine();
     if let Some(core) = cores.orchestrator {
         // Unpinned is noisier, not wrong.
@@ -295,6 +312,7 @@ fn measure(
     let mut progress = Progress::new(plan, arguments.quiet);
     let ending = Orchestrator {
         program,
+        variants,
         stores,
         worker_core: cores.worker,
         memory_limit_bytes: environment

@@ -11,7 +11,7 @@ use anyhow::Context;
 use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_runfile::RunFile;
 
-use super::{announce, conclude, facts, measure, warn};
+use super::{announce, conclude, facts, measure, variants, warn};
 use crate::arguments::MeasureArguments;
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
@@ -48,7 +48,11 @@ pub fn run(arguments: &MeasureArguments, word: &str) -> anyhow::Result<ExitCode>
     require_open(&run, &path)?;
     let place = Place::inspect(Path::new(&run.head.place)).map_err(Failure::from)?;
     let environment = Environment::read();
-    require_same(&run.environment, &facts(&environment, &place))?;
+    let mut variants = variants(arguments)?;
+    variants.rejoin(&run.plan);
+    let mut now = facts(&environment, &place);
+    now.extend(variants.facts(&run.plan));
+    require_same(&run.environment, &now)?;
     let scratch = Scratch::open(&place.path).map_err(Failure::from)?;
     let _lock = scratch.lock().map_err(Failure::from)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
@@ -72,7 +76,7 @@ pub fn run(arguments: &MeasureArguments, word: &str) -> anyhow::Result<ExitCode>
         &environment,
         stores,
         (&name, deadline),
-        &mut file,
+        (variants, &mut file),
     );
     conclude(arguments, file, ending)
 }
@@ -104,7 +108,11 @@ fn require_same(then: &[(String, String)], now: &[(String, String)]) -> Result<(
         .iter()
         .filter(|(name, _)| !PASSING.contains(&name.as_str()))
         .filter_map(|(name, then)| {
-            let (_, now) = now.iter().find(|(known, _)| known == name)?;
+            let found = now.iter().find(|(known, _)| known == name);
+            let Some((_, now)) = found else {
+                // What the command line or a folder named must be named again.
+                return is_variant(name).then(|| format!("{name} was {then}, is not named now"));
+            };
             (now != then).then(|| format!("{name} was {then}, is {now}"))
         })
         .collect();
@@ -118,6 +126,12 @@ fn require_same(then: &[(String, String)], now: &[(String, String)]) -> Result<(
         ),
         "rounds of two machines do not belong in one run: measure anew",
     ))
+}
+
+fn is_variant(name: &str) -> bool {
+    ["sqlite_library.", "worker."]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -136,6 +150,8 @@ mod tests {
         let then = facts(&[("kernel", "6.1"), ("load_average", "0.1"), ("old", "x")]);
         let now = facts(&[("kernel", "6.1"), ("load_average", "0.9"), ("new", "y")]);
         require_same(&then, &now).expect("alike");
+        let then_named = facts(&[("worker.old", "/old")]);
+        require_same(&then_named, &now).expect_err("the worker is not named again");
         let now = facts(&[("kernel", "6.2"), ("load_average", "0.1")]);
         let error = require_same(&then, &now).expect_err("another kernel");
         assert!(error.to_string().contains("kernel was 6.1, is 6.2"));
