@@ -50,7 +50,7 @@ pub struct CommandLine {
 pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
-    Measure(MeasureArguments),
+    Measure(Box<MeasureArguments>),
     /// Show runs again, in any format; several side by side
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),

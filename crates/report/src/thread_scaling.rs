@@ -20,13 +20,17 @@ const LITTLE: f64 = 0.6;
 /// The compile option with which all page caches of a process share one mutex.
 const MEMORY_MANAGEMENT: &str = "ENABLE_MEMORY_MANAGEMENT";
 
+/// The compile option without which small allocations are served from a connection's own memory.
+const OMIT_LOOKASIDE: &str = "OMIT_LOOKASIDE";
+
 /// Whether an arm's library was compiled with one mutex around the page caches of all connections.
 pub(crate) fn shares_page_cache_mutex(run: &Run, arm: &Arm) -> bool {
+    has_option(run, arm, MEMORY_MANAGEMENT)
+}
+
+fn has_option(run: &Run, arm: &Arm, option: &str) -> bool {
     let options = read_back(run, arm).and_then(|told| told.get(said::COMPILE_OPTIONS));
-    options.is_some_and(|options| {
-        let mut words = options.split_whitespace();
-        words.any(|word| word == MEMORY_MANAGEMENT)
-    })
+    options.is_some_and(|options| options.split_whitespace().any(|word| word == option))
 }
 
 /// Sentences about the threads of a group with several SQLites.
@@ -115,9 +119,10 @@ fn cause(run: &Run, arm: &Arm) -> &'static str {
         "Cause: it is compiled with SQLITE_ENABLE_MEMORY_MANAGEMENT, so that the page caches of all \
          connections of a process are one pool behind one mutex, which every page that is fetched or \
          let go takes."
-    } else if keeps.is_some_and(|keeps| keeps == "on") {
-        "A cause that it names: it counts its memory (SQLITE_DEFAULT_MEMSTATUS), under one mutex of \
-         the process, at every allocation."
+    } else if keeps.is_some_and(|keeps| keeps == "on") && has_option(run, arm, OMIT_LOOKASIDE) {
+        "What it says of itself explains it: it counts its memory (SQLITE_DEFAULT_MEMSTATUS) under one \
+         mutex of the process at every allocation, and without lookaside memory (SQLITE_OMIT_LOOKASIDE) \
+         every query allocates."
     } else {
         "Its compile options name no cause."
     }

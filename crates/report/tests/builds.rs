@@ -111,7 +111,7 @@ fn threads(options: &str) -> Run {
         ("sqlite-select", "bundled", 1, Databases::One),
         ("sqlite-blob", "@mm", 1, Databases::One),
         ("sqlite-mmap", "@mm", 2, Databases::One),
-        ("sqlite-system", "@mm", 2, Databases::Own),
+        ("files-openat", "@mm", 2, Databases::Own),
     ];
     run.plan.groups.truncate(1);
     let group = &mut run.plan.groups[0];

@@ -23,9 +23,11 @@ mod scan;
 #[path = "scanner/no_scanner.rs"]
 mod scan;
 
-use std::io::{Stdin, Stdout};
-
+#[cfg(target_os = "linux")]
+pub use responder::serve;
 pub use scan::Scan;
+#[cfg(not(target_os = "linux"))]
+pub use scan::serve;
 
 /// The word that makes this program a worker whose store is scanned; the orchestrator's process
 /// number, what the scanner does, and the directory follow.
@@ -78,18 +80,6 @@ impl Scanned {
             cpu_ns: next()?,
             unfinished: next()?,
         })
-    }
-}
-
-/// This process is a scanner: it answers the kernel until its input ends. Says whether all went
-/// well.
-pub fn serve(input: &Stdin, output: &mut Stdout) -> bool {
-    #[cfg(target_os = "linux")]
-    return responder::serve(input, output);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (input, output);
-        false
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where there is no fanotify there is no scanner.
 
+use std::io::{Stdin, Stdout};
 use std::path::Path;
 
 use sqlitmus_core::case::Scanner;
@@ -22,4 +23,9 @@ impl Scan {
     pub fn scanned(&mut self) -> Option<Scanned> {
         match *self {}
     }
+}
+
+/// This process is a scanner; there is none.
+pub fn serve(_input: &Stdin, _output: &mut Stdout) -> bool {
+    false
 }

@@ -23,8 +23,9 @@ const ALARM_SECONDS: u32 = 5;
 /// Bytes read at a time, as scanners do.
 const READ_BYTES: usize = 128 << 10;
 
-/// Answers the kernel until the input ends; the first line of output says whether it could begin.
-pub(super) fn serve(input: &Stdin, output: &mut Stdout) -> bool {
+/// This process is a scanner: it answers the kernel until its input ends. The first line of output says
+/// whether it could begin; what it returns, whether all went well.
+pub fn serve(input: &Stdin, output: &mut Stdout) -> bool {
     let begun = asked().and_then(|asked| {
         require_own_mount(&asked.directory, &asked.outside)?;
         let group = Group::watch(&asked.directory).map_err(refused)?;
