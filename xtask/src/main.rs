@@ -3,8 +3,10 @@
 //! `cargo xtask check` is formatting, lints, documentation, licences, a smoke run of the
 //! main job, and all tests. What is measured and how is none of its business. `cargo xtask self-test`
 //! holds the program against differences that are known; it takes hours and is no part of CI.
+//! `cargo xtask workers` builds the SQLites of the suite `builds`.
 
 mod self_test;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -36,9 +38,10 @@ fn main() -> ExitCode {
         ["licences"] => licences(),
         ["smoke"] => smoke(),
         ["self-test", words @ ..] => self_test::run(words),
+        ["workers", words @ ..] => workers::run(words),
         [self_test::LOAD, parent, seed] => self_test::load(parent, seed),
         _ => Err(anyhow::anyhow!(
-            "usage: cargo xtask check | licences | smoke | {}",
+            "usage: cargo xtask check | licences | smoke | workers [NAME...] | {}",
             self_test::USAGE
         )),
     };

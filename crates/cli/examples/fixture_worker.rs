@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use sqlitmus_cli::protocol::{Request, Response};
+use sqlitmus_cli::protocol::{PROTOCOL_VERSION, Request, Response};
 use sqlitmus_cli::worker::Worker;
 
 fn main() -> io::Result<()> {
@@ -17,6 +17,11 @@ fn main() -> io::Result<()> {
         let request: Request = serde_json::from_str(&line?)?;
         if let Request::Prepare(preparation) = &request {
             misbehaves = preparation.case.engine == engine;
+        }
+        if let Request::Introduce { .. } = &request
+            && introduce(&misbehaviour)?
+        {
+            continue;
         }
         let at_slice = matches!(request, Request::Slice { .. });
         let mut response = worker.answer(request);
@@ -41,6 +46,33 @@ fn main() -> io::Result<()> {
         writeln!(io::stdout())?;
     }
     Ok(())
+}
+
+/// Introduces itself in a wrong way; says whether it did.
+fn introduce(misbehaviour: &str) -> io::Result<bool> {
+    let response = match misbehaviour {
+        "introduce-hang" => loop {
+            std::thread::park();
+        },
+        "introduce-rubbish" => {
+            writeln!(io::stdout(), "Hello!")?;
+            return Ok(true);
+        }
+        "introduce-other-version" => Response::Introduced {
+            protocol_version: PROTOCOL_VERSION + 1,
+            sqlitmus_version: "99.0.0".to_owned(),
+            library: Default::default(),
+        },
+        // As one that knows no introductions answers.
+        "introduce-older" => Response::Failed {
+            reason: "not a request: unknown variant `introduce`".to_owned(),
+            environment: false,
+        },
+        _ => return Ok(false),
+    };
+    serde_json::to_writer(io::stdout(), &response)?;
+    writeln!(io::stdout())?;
+    Ok(true)
 }
 
 /// Changes a true response into a false one.

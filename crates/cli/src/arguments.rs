@@ -51,7 +51,7 @@ pub struct CommandLine {
 pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
-    Measure(MeasureArguments),
+    Measure(Box<MeasureArguments>),
     /// Database or files, and with which settings: the answer for a directory of yours
     #[command(after_long_help = advise::ADVISE_EXAMPLES)]
     Advise(advise::AdviseArguments),
@@ -122,6 +122,8 @@ Examples:
   sqlitmus measure --precision 1%        until every interval is within 1% on either side
   sqlitmus measure --budget 5m           as sure as five minutes allow
   sqlitmus measure oltp --rows 1M --threads 1,2 --set hit_percent=100
+  sqlitmus measure builds --sqlite-library mine=/opt/lib/libsqlite3.so
+  sqlitmus measure --worker old=../old/sqlitmus   another build of sqlitmus beside this one, in the same run
   sqlitmus measure file-index --set tree=/usr                      a directory of yours
   sqlitmus measure --json > result.json
   sqlitmus measure --resume latest       go on where Ctrl-C or a kill has stopped the last run
@@ -315,6 +317,14 @@ pub struct MeasureArguments {
     /// No progress: only the result, and what went wrong
     #[arg(long, short)]
     pub quiet: bool,
+    /// An SQLite library for arms with `library = "@NAME"`, or for a copy of every group's SQLite arm;
+    /// may be repeated
+    #[arg(long, value_name = "[NAME=]PATH", hide_short_help = true)]
+    pub sqlite_library: Vec<String>,
+    /// Another sqlitmus that measures the arm NAME, or a copy of every group's baseline; may be
+    /// repeated
+    #[arg(long, value_name = "NAME=PATH", hide_short_help = true)]
+    pub worker: Vec<String>,
     /// Program that runs the trials, for testing the harness
     #[arg(long, value_name = "PROGRAM", hide = true)]
     pub worker_program: Option<PathBuf>,

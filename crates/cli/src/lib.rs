@@ -17,4 +17,5 @@ pub mod runs;
 pub mod slowdown;
 pub mod stores;
 pub mod suites;
+pub mod variants;
 pub mod worker;

@@ -27,6 +27,7 @@ pub mod place;
 pub mod power_cut;
 pub mod processor;
 pub mod resources;
+pub mod scanner;
 pub mod scratch;
 pub mod scratch_cleaning;
 pub mod system_calls;

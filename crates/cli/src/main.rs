@@ -6,6 +6,7 @@ use sqlitmus_cli::arguments::{self, Parsed};
 use sqlitmus_cli::durability::job::STORE_ARGUMENT;
 use sqlitmus_cli::durability::store_process;
 use sqlitmus_cli::failure::{self, ExitCode};
+use sqlitmus_cli::machine::scanner::{self, SCANNED_ARGUMENT, SCANNER_ARGUMENT};
 use sqlitmus_cli::orchestrator::worker_process::WORKER_ARGUMENT;
 use sqlitmus_cli::{commands, interruption, machine, worker};
 
@@ -17,6 +18,12 @@ fn run() -> ExitCode {
     match std::env::args_os().nth(1) {
         Some(word) if word == WORKER_ARGUMENT => {
             return work(|requests, responses| worker::serve(requests, responses));
+        }
+        Some(word) if word == SCANNED_ARGUMENT => {
+            return work(|requests, responses| worker::scanned::serve(requests, responses));
+        }
+        Some(word) if word == SCANNER_ARGUMENT => {
+            return work(|requests, responses| scanner::serve(requests.get_ref(), responses));
         }
         Some(word) if word == STORE_ARGUMENT => {
             return work(store_process::serve);

@@ -25,6 +25,7 @@ use sqlitmus_runfile::RunFile;
 use crate::failure::{Failure, with_causes};
 use crate::interruption;
 use crate::stores::{StoreError, Stores};
+use crate::variants::Variants;
 use expectation::Written;
 use pace::Pace;
 use round::{RoundContext, RoundPlace};
@@ -93,6 +94,8 @@ pub struct Ending {
 pub struct Orchestrator<'a> {
     /// What runs a trial.
     pub program: WorkerProgram,
+    /// Libraries and other workers beside what is built in.
+    pub variants: Variants,
     /// Where stores are.
     pub stores: Stores,
     /// Cores that workers are pinned to.
@@ -335,6 +338,7 @@ impl Orchestrator<'_> {
                 plan,
                 group,
                 program: &self.program,
+                variants: &self.variants,
                 stores: &self.stores,
                 worker_core: self.worker_core,
                 may_drop_caches: self.may_drop_caches,

@@ -20,6 +20,11 @@ pub const PROTOCOL_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub enum Request {
+    /// Say what you are, and what a library is that you are to load. Before anything else.
+    Introduce {
+        /// Path of an SQLite library.
+        library: Option<String>,
+    },
     /// Open the store and make everything that must not be made while the clock runs.
     Prepare(Box<Preparation>),
     /// Untimed operations of a trial: one pass over all keys, so that page tables and caches are
@@ -85,6 +90,15 @@ pub struct Preparation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "response", rename_all = "kebab-case")]
 pub enum Response {
+    /// To [`Request::Introduce`].
+    Introduced {
+        /// [`PROTOCOL_VERSION`] of the worker.
+        protocol_version: u32,
+        /// Version of the worker's program.
+        sqlitmus_version: String,
+        /// What the library says of itself; empty if none was asked about.
+        library: BTreeMap<String, String>,
+    },
     /// To [`Request::Prepare`].
     Prepared {
         /// [`PROTOCOL_VERSION`] of the worker.

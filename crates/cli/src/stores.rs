@@ -443,7 +443,8 @@ impl Stores {
             Shape::NoBlobs => return shapes::verify_empty(&path, case),
             Shape::Tree => return trees::verify(&path, case, written),
         }
-        let mut session = engine.open(&path, &case.settings)?.session()?;
+        let settings = shapes::settings_to_verify(case);
+        let mut session = engine.open(&path, &settings)?.session()?;
         let first = self.first_content(&case.dataset);
         let (mut scratch, mut unwritten) = (Vec::new(), Vec::new());
         let mut wrong = None;

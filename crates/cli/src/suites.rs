@@ -30,6 +30,9 @@ const TEXTS: &[(&str, &str)] = &[
     ),
     ("scaling", include_str!("../../../suites/scaling.toml")),
     ("job-queue", include_str!("../../../suites/job-queue.toml")),
+    ("builds", include_str!("../../../suites/builds.toml")),
+    ("writers", include_str!("../../../suites/writers.toml")),
+    ("scanners", include_str!("../../../suites/scanners.toml")),
     (
         "file-index",
         include_str!("../../../suites/file-index.toml"),

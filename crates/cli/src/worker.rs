@@ -5,6 +5,8 @@
 
 mod crew_trial;
 mod index_trial;
+mod introduction;
+pub mod scanned;
 mod team_trial;
 
 use std::collections::BTreeMap;
@@ -47,6 +49,15 @@ const COUNTED_READS: u64 = 256;
 
 /// Answers requests until there are no more; says whether all went well.
 pub fn serve(requests: &mut dyn BufRead, responses: &mut dyn Write) -> bool {
+    serve_with(requests, responses, &mut Worker::answer)
+}
+
+/// As [`serve`], with something of the caller's around every answer.
+fn serve_with(
+    requests: &mut dyn BufRead,
+    responses: &mut dyn Write,
+    answer: &mut dyn FnMut(&mut Worker, Request) -> Response,
+) -> bool {
     let mut worker = Worker::default();
     let mut line = String::new();
     loop {
@@ -57,7 +68,7 @@ pub fn serve(requests: &mut dyn BufRead, responses: &mut dyn Write) -> bool {
             Err(_) => return false,
         }
         let response = match serde_json::from_str(&line) {
-            Ok(request) => worker.answer(request),
+            Ok(request) => answer(&mut worker, request),
             Err(error) => failed(format!("not a request: {error}")),
         };
         if send(&response, responses).is_err() {
@@ -90,6 +101,9 @@ pub struct Worker {
 impl Worker {
     /// Does what a request asks for.
     pub fn answer(&mut self, request: Request) -> Response {
+        if let Request::Introduce { library } = &request {
+            return introduction::answer(library.as_deref());
+        }
         if let Some(crew) = &mut self.crew {
             return answered(crew.answer(&request));
         }

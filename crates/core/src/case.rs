@@ -63,6 +63,48 @@ impl fmt::Display for CacheState {
     }
 }
 
+/// Who is asked before a file of the store may be opened, as on-access scanners of viruses are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scanner {
+    /// Nobody.
+    #[default]
+    None,
+    /// One that says yes at once: what asking alone costs.
+    Asks,
+    /// One that reads the whole file first, every time.
+    Reads,
+    /// One that reads the whole file first, and is not asked again until the file has changed.
+    Remembers,
+}
+
+impl Scanner {
+    /// Whether nobody is asked.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// The scanner of a word as [`Display`](fmt::Display) writes it.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::None, Self::Asks, Self::Reads, Self::Remembers]
+            .into_iter()
+            .find(|scanner| scanner.to_string() == word)
+    }
+}
+
+impl fmt::Display for Scanner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::None => "none",
+            Self::Asks => "asks",
+            Self::Reads => "reads",
+            Self::Remembers => "remembers",
+        })
+    }
+}
+
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -400,6 +442,9 @@ pub struct Case {
     pub durability: Durability,
     /// Where the data is at the start.
     pub cache: CacheState,
+    /// Who is asked before a file is opened.
+    #[serde(default, skip_serializing_if = "Scanner::is_none")]
+    pub scanner: Scanner,
 }
 
 impl Case {
@@ -408,7 +453,7 @@ impl Case {
     #[must_use]
     pub fn id(&self) -> String {
         let dataset = &self.dataset;
-        let canonical = format!(
+        let mut canonical = format!(
             "{}|{}|{}|{}|{}|{}|{}|{}",
             as_text(&self.workload),
             dataset.count,
@@ -419,6 +464,10 @@ impl Case {
             self.durability,
             self.cache
         );
+        // It came later: cases without one are who they were.
+        if !self.scanner.is_none() {
+            canonical.push_str(&format!("|scanner {}", self.scanner));
+        }
         format!("{:012x}", fingerprint(&canonical) >> 16)
     }
 }
@@ -465,6 +514,7 @@ mod tests {
             chosen: Settings::from_pairs([("api", "stdio")]),
             durability: Durability::ProcessCrash,
             cache: CacheState::Warm,
+            scanner: Scanner::None,
         }
     }
 
@@ -482,6 +532,9 @@ mod tests {
         assert_eq!(first.id(), other.id());
         let mut other = case();
         other.dataset.count = 11;
+        assert_ne!(first.id(), other.id());
+        let mut other = case();
+        other.scanner = Scanner::Reads;
         assert_ne!(first.id(), other.id());
     }
 

@@ -118,6 +118,8 @@ pub mod said {
     pub const SQLITE_SOURCE_ID: &str = "sqlite_source_id";
     /// Options the library was compiled with, with spaces between them.
     pub const COMPILE_OPTIONS: &str = "compile_options";
+    /// The compiler and its options, of libraries that say so: SQLite itself does not.
+    pub const BUILD: &str = "build";
     /// How the library locks: `multi-thread`.
     pub const THREADING: &str = "threading";
     /// The C library and its version, where file operations go through it.

@@ -36,4 +36,5 @@ pub mod stopping;
 pub mod suite;
 pub mod tree_scan;
 pub mod units;
+pub mod variants;
 pub mod verdict;

@@ -59,6 +59,15 @@ fn slips(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     }
 }
 
+/// Whether a name can stand in a path and in a conclusion's placeholder.
+#[must_use]
+pub fn is_plain(name: &str) -> bool {
+    let may_stand =
+        |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+    let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    begins && name.len() <= 64 && name.chars().all(may_stand)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

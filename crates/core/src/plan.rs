@@ -10,7 +10,7 @@ use crate::arrivals::{Arrivals, Rate};
 use crate::case::{Case, Databases, Durability, Readers, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::explanation::{Explanation, Share};
-use crate::names::nearest;
+use crate::names::{is_plain, nearest};
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
 use crate::suite::{
@@ -493,6 +493,7 @@ impl Resolver<'_> {
                 settings,
                 durability,
                 cache: group.cache,
+                scanner: arm.scanner.unwrap_or_default(),
             },
             published_rate: published.next(),
             further_published_rates: published.collect(),
@@ -718,14 +719,6 @@ impl Resolver<'_> {
         crate::placeholders::check(&plan.conclusion, &is_arm)
             .map_err(|problem| self.error(problem, String::new()))
     }
-}
-
-/// Whether a name can stand in a path and in a conclusion's placeholder.
-fn is_plain(name: &str) -> bool {
-    let may_stand =
-        |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
-    let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    begins && name.len() <= 64 && name.chars().all(may_stand)
 }
 
 /// The settings of an arm as text, whatever kind of value the file has.

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::names::nearest;
+use crate::names::{is_plain, nearest};
 use crate::units::parse_bytes;
 
 /// Named values, in alphabetical order of their names. Values are text; sizes are in bytes.
@@ -48,7 +48,8 @@ pub enum SettingKind {
         /// Words that may stand instead of a number.
         words: &'static [&'static str],
     },
-    /// One of these words, or an absolute path: a worker works in a directory of its own.
+    /// One of these words, or an absolute path: a worker works in a directory of its own. Or `@` and
+    /// a name that each machine has its own path for.
     ChoiceOrPath(&'static [&'static str]),
     /// A whole number of at least 1, or one of these words.
     CountOr(&'static [&'static str]),
@@ -228,9 +229,10 @@ impl SettingKind {
         };
         match self {
             Self::Choice(words) => word(words),
-            Self::ChoiceOrPath(words) => {
-                word(words).or_else(|| value.starts_with('/').then(|| value.to_owned()))
-            }
+            Self::ChoiceOrPath(words) => word(words).or_else(|| {
+                let is_name = value.strip_prefix('@').is_some_and(is_plain);
+                (is_name || value.starts_with('/')).then(|| value.to_owned())
+            }),
             Self::CountOr(words) => word(words).or_else(|| {
                 let count = value.parse::<u64>().ok().filter(|count| *count > 0)?;
                 Some(count.to_string())
@@ -257,7 +259,10 @@ impl SettingKind {
             },
             Self::ChoiceOrPath(words) => match near(words) {
                 Some(word) => format!("did you mean `{word}`?"),
-                None => format!("it is one of {}, or an absolute path", words.join(", ")),
+                None => format!(
+                    "it is one of {}, an absolute path, or `@` and a name",
+                    words.join(", ")
+                ),
             },
             Self::CountOr(words) => {
                 format!("it is a whole number from 1, or {}", words.join(" or "))

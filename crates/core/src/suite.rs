@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::case::{CacheState, Databases, Durability, IndexWay, Readers, Workload, Writing};
+use crate::case::{
+    CacheState, Databases, Durability, IndexWay, Readers, Scanner, Workload, Writing,
+};
 use crate::dataset::SizeDistribution;
 use crate::explanation::{Explanation, Share};
 use crate::plan::Turns;
@@ -399,6 +401,9 @@ pub struct SuiteArm {
     pub durability: Option<Durability>,
     /// Operations in one batch, where not the group's.
     pub operations: Option<Scaled>,
+    /// Who is asked before a file of the store is opened; nobody unless given.
+    #[serde(default)]
+    pub scanner: Option<Scanner>,
     /// Numbers of threads. With more than one number the arm stands for several arms, named and
     /// labelled after it: `private` with `[1, 2]` for `private-1` and `private-2`.
     #[serde(default)]

@@ -61,6 +61,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
             (crate::readers_html::sections(figures, run, analysis))
             (crate::oltp_html::sections(figures, run, analysis))
+            (provenance::libraries(run))
             (sizes(figures, run, analysis))
             @for view in crate::views::of_run(run, analysis) { (view_section(figures, &view)) }
             (tables::claims(analysis))

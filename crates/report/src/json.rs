@@ -29,7 +29,8 @@
 //!                        resources (or null): operations (timed), content_bytes; per_operation
 //!                        and system_calls (of one operation), levels (the largest of all
 //!                        trials): name, value; system_calls is null if they were not counted;
-//!                        case: workload, dataset, engine, settings, durability, cache;
+//!                        case: workload, dataset, engine, settings, durability, cache, and
+//!                        scanner where there is one (asks, reads, remembers);
 //!                        read_back: what the live engine said is in force;
 //!                        proved (null for reading arms): claim (kept, broken, claimed-only,
 //!                        nothing-claimed); and of the durability experiment, null if it was not
@@ -246,7 +247,7 @@ fn scatter(spending: Spending) -> Value {
 
 /// The case without the dataset's seed, which follows from the plan's and may exceed a double.
 fn case(case: &Case) -> Value {
-    json!({
+    let mut value = json!({
         "workload": case.workload,
         "dataset": {
             "count": case.dataset.count,
@@ -257,7 +258,11 @@ fn case(case: &Case) -> Value {
         "settings": case.settings,
         "durability": case.durability,
         "cache": case.cache,
-    })
+    });
+    if !case.scanner.is_none() {
+        value["scanner"] = json!(case.scanner);
+    }
+    value
 }
 
 fn chart(run: &Run, found: &ChartAnalysis) -> Value {

@@ -12,6 +12,7 @@
 //! something to say for); the charts themselves are in [`mod@svg`]; one module a format does the rest.
 
 pub mod advice;
+mod builds;
 mod columns;
 pub mod comparison;
 mod csv;
@@ -44,6 +45,7 @@ mod summary;
 pub mod svg;
 mod terminal;
 mod text;
+mod thread_scaling;
 mod views;
 
 pub use csv::csv;

@@ -7,6 +7,7 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
+use crate::builds;
 use crate::explanation;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
 use crate::grid::Grid;
@@ -166,6 +167,22 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         });
         page.table(
             &["Sentence", "Verdict", "Measured"].map(str::to_owned),
+            rows.collect(),
+        );
+    }
+    let builds = builds::builds(run);
+    if !builds.is_empty() {
+        page.line(&format!("### {}", builds::TITLE));
+        let first = builds::first(&builds);
+        let rows = builds.iter().map(|build| {
+            let (version, options) = match &build.said {
+                Ok(said) => (said.version.clone(), said.words(first)),
+                Err(reason) => (DASH.to_owned(), format!("not asked: {reason}")),
+            };
+            vec![build.library.clone(), version, options]
+        });
+        page.table(
+            &["Library", "Version", "Compile options"].map(str::to_owned),
             rows.collect(),
         );
     }

@@ -16,6 +16,7 @@ use crate::oltp_contention;
 use crate::proved::Proved;
 use crate::summary::{label, named, trouble};
 use crate::text::clean;
+use crate::thread_scaling;
 
 /// The rates of one group.
 #[derive(Debug)]
@@ -78,6 +79,13 @@ impl Rate {
     pub(crate) fn cpu_percent(&self) -> Option<f64> {
         Some(self.cpu_ns? as f64 / self.elapsed_ns as f64 * 100.0)
     }
+
+    /// Processor time of all threads for one operation, in microseconds.
+    pub(crate) fn cpu_us(&self) -> Option<String> {
+        let ns = self.cpu_ns? as f64 / self.count as f64;
+        ns.is_finite()
+            .then(|| sqlitmus_core::units::format_microseconds(ns))
+    }
 }
 
 /// The tables of all groups about rows and jobs.
@@ -121,6 +129,7 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
     let published: Vec<String> = group.arms.iter().flat_map(published).collect();
     notes.extend_from_slice(&published);
     notes.extend(oltp_contention::notes(run, group, measured));
+    notes.extend(thread_scaling::notes(run, group, measured));
     let rounds = measured.rounds;
     let noise = match measured.noise_floor {
         Some(floor) => format!(", noise {}", crate::figures::percent(floor)),
@@ -150,6 +159,7 @@ fn unit(workload: &Workload) -> &'static str {
         Workload::PointQuery { .. } => "queries",
         Workload::Import { .. } => "rows, latency of a transaction",
         Workload::Update { .. } => "updates, latency of a transaction",
+        Workload::Traffic { readers: 0, .. } => "updates of a row, latency of a transaction",
         Workload::Traffic { .. } => "queries and updates, latency of a query or a transaction",
         Workload::Load { .. } => "blobs",
         Workload::JobQueue { .. } => "jobs of 13 writes, latency of a job",
@@ -188,9 +198,13 @@ fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<RateRow> {
     }
     if writers > 0 {
         let rate = part(run, arm, analysed, "updates", "updating_ns", "transaction");
+        let name = match readers {
+            0 => label(analysed),
+            _ => format!("{}: updates", label(analysed)),
+        };
         rows.push(RateRow {
             counted: "updates",
-            ..row(format!("{}: updates", label(analysed)), Ok(rate))
+            ..row(name, Ok(rate))
         });
     }
     rows
@@ -203,7 +217,7 @@ fn trials<'a>(run: &'a Run, arm: &'a Arm) -> impl Iterator<Item = &'a Trial> {
 }
 
 /// A counter over all trials of an arm; `None` if nothing has counted it.
-fn counter(run: &Run, arm: &Arm, name: &str) -> Option<u64> {
+pub(crate) fn counter(run: &Run, arm: &Arm, name: &str) -> Option<u64> {
     let counted = trials(run, arm).filter_map(|trial| trial.resources.get(name).copied());
     counted.reduce(|sum, value| match is_level(name) {
         true => sum.max(value),

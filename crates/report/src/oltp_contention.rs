@@ -11,6 +11,7 @@ use sqlitmus_core::run::Run;
 use crate::figures::percent;
 use crate::oltp::rate;
 use crate::summary::label;
+use crate::thread_scaling::shares_page_cache_mutex;
 
 /// Differences below this share are not told from noise, if the noise itself is not known.
 const UNKNOWN_NOISE: f64 = 0.05;
@@ -58,6 +59,10 @@ fn waiting(
     else {
         return None;
     };
+    if shares_page_cache_mutex(run, arm) {
+        // Its threads wait for each other on databases of their own, too: nothing can be told apart.
+        return None;
+    }
     let find = |threads: u32, databases: Databases| {
         let workload = Workload::PointQuery {
             range,

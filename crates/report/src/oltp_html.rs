@@ -12,11 +12,12 @@ use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, tables_of}
 use crate::svg::datum;
 use crate::views::throughput;
 
-const HEADINGS: [&str; 8] = [
+const HEADINGS: [&str; 9] = [
     "count",
     "seconds",
     "per second",
     "CPU",
+    "CPU µs each",
     "p50 µs",
     "p99 µs",
     "p99.9 µs",
@@ -96,7 +97,7 @@ fn rates(table: &RateTable, id: &str) -> Markup {
 }
 
 /// Figures, and those that are rounded exactly.
-fn cells(rate: &Rate) -> [(String, Option<String>); 8] {
+fn cells(rate: &Rate) -> [(String, Option<String>); 9] {
     let dash = || DASH.to_owned();
     let [p50, p99, p999, longest] = rate.latency_ns.unwrap_or_default().map(microseconds);
     let plain = |text: String| (text, None);
@@ -108,6 +109,7 @@ fn cells(rate: &Rate) -> [(String, Option<String>); 8] {
             rate.cpu_percent()
                 .map_or_else(dash, |percent| format!("{percent:.0}%")),
         ),
+        plain(rate.cpu_us().unwrap_or_else(dash)),
         plain(p50),
         plain(p99),
         plain(p999),

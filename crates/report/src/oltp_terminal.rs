@@ -20,6 +20,7 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
     let mut headings = vec!["count", "seconds", "per second", "CPU"];
     // Where the terminal is narrow, some are left out; the page has them all.
     for (heading, needed) in [
+        ("CPU us", if table.settles { 0 } else { 100 }),
         ("p50 us", 110),
         ("p99 us", 0),
         ("p99.9", 120),
@@ -39,8 +40,11 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
     if measured().any(has_busy) {
         headings.push("busy");
     }
+    if table.settles && columns >= 100 {
+        headings.push("settling");
+    }
     if table.settles {
-        headings.extend(["settling", "survives"]);
+        headings.push("survives");
     }
     let rows = table.rows.iter().map(|row| ColumnsRow {
         label: row.label.clone(),
@@ -87,6 +91,7 @@ fn cell(heading: &str, rate: &Rate, survives: &str) -> String {
         "CPU" => rate
             .cpu_percent()
             .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}%")),
+        "CPU us" => rate.cpu_us().unwrap_or_else(|| "-".to_owned()),
         "p50 us" => latency(0),
         "p99 us" => latency(1),
         "p99.9" => latency(2),

@@ -270,10 +270,7 @@ fn tier(claimed: Durability, standing: Standing) -> Tier {
     let short = claimed_in_short(claimed);
     let (text, short) = match standing {
         Standing::Nothing => (claimed.to_string(), short.to_owned()),
-        Standing::ClaimedOnly => (
-            format!("{claimed}, claimed only"),
-            short.to_owned(),
-        ),
+        Standing::ClaimedOnly => (format!("{claimed}, claimed only"), short.to_owned()),
         Standing::Kept(cuts) => {
             let (kept, made) = (cuts.kept(), cuts.made);
             (
@@ -332,7 +329,7 @@ mod tests {
                 Durability::PowerLoss,
                 Standing::ClaimedOnly,
                 "power-loss, claimed only",
-                "power, claimed",
+                "power",
             ),
             (Durability::None, Standing::Nothing, "none", "nothing"),
         ];

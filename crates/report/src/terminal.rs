@@ -18,6 +18,7 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::verdict::Verdict;
 
+use crate::builds;
 use crate::explanation_terminal;
 use crate::figures::legend_of;
 use crate::grid::Grid;
@@ -117,6 +118,10 @@ impl Page<'_> {
         {
             self.blank();
             self.lines.extend(table.lines(self.columns));
+        }
+        if let Some(paragraph) = builds::paragraph(self.run, self.columns.min(MOST_TEXT_COLUMNS)) {
+            self.blank();
+            self.lines.extend(paragraph);
         }
         self.legend();
         self.certainty();

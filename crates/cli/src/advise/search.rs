@@ -233,6 +233,7 @@ impl Search<'_> {
         let mut progress = Progress::new(plan, self.quiet);
         let mut orchestrator = Orchestrator {
             program: self.program.clone(),
+            variants: Default::default(),
             stores,
             worker_core: self.cores.worker,
             memory_limit_bytes: self.memory_limit_bytes,

@@ -285,6 +285,7 @@ impl Doctor<'_> {
         }
         let mut trouble = Vec::new();
         Orchestrator {
+            variants: Default::default(),
             program: WorkerProgram {
                 path: std::env::current_exe()
                     .context("cannot find this program's own file to run as a worker")?,

@@ -38,6 +38,7 @@ use crate::progress::{Progress, estimate_ns, filling_ns};
 use crate::runs::{RunName, now_utc};
 use crate::stores::{SpaceNeeded, Stores, count_entries};
 use crate::suites;
+use crate::variants::Variants;
 
 /// Generations of content that one run can write, at the most.
 pub(super) const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
@@ -57,7 +58,9 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
     if let Some(word) = &arguments.resume {
         return resume::run(arguments, word);
     }
-    let plan = resolve(arguments)?;
+    let mut plan = resolve(arguments)?;
+    // What is no library or cannot be a variant is refused before anything is made.
+    variants(arguments)?.join(&mut plan)?;
     if let Some(output) = &arguments.output {
         refuse_existing(output)?;
     }
@@ -130,12 +133,14 @@ fn begin(
         command_line: command_line(),
         place: site.place.path.display().to_string(),
     };
-    let facts = facts(environment, &site.facts);
+    let variants = variants_of(arguments, plan)?;
+    let mut facts = facts(environment, &site.facts);
+    facts.extend(variants.facts(plan));
     let mut file = RunFile::create(&site.path, &head, plan, &facts).map_err(Failure::from)?;
     if site.is_kept_here {
         ownership::claim_created(&site.path, "run file")?;
     }
-    let ending = measure(arguments, plan, environment, site, &mut file);
+    let ending = measure(arguments, plan, environment, (site, variants), &mut file);
     conclude(file, ending)
 }
 
@@ -206,6 +211,23 @@ fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
     }
     require_planted(arguments, &plan)?;
     Ok(plan)
+}
+
+/// Libraries and workers beside what is built in.
+fn variants(arguments: &MeasureArguments) -> anyhow::Result<Variants> {
+    let own = WorkerProgram {
+        path: own_program()?,
+        timeout: Duration::from_secs(arguments.worker_timeout),
+    };
+    let variants = Variants::find(&arguments.sqlite_library, &arguments.worker, &own)?;
+    Ok(variants)
+}
+
+/// The same for a plan that has its arms.
+fn variants_of(arguments: &MeasureArguments, plan: &Plan) -> anyhow::Result<Variants> {
+    let mut variants = variants(arguments)?;
+    variants.rejoin(plan);
+    Ok(variants)
 }
 
 /// Full path and number of entries of a directory that is to be recorded instead of a generated tree.
@@ -370,9 +392,12 @@ fn measure(
     arguments: &MeasureArguments,
     plan: &Plan,
     environment: &Environment,
-    site: Site,
+    (site, variants): (Site, Variants),
     file: &mut RunFile,
 ) -> anyhow::Result<Ending> {
+    for trouble in variants.troubles() {
+        tell(&format!("warning: {trouble}\n"))?;
+    }
     let cores = CoreChoice::of_this_machine();
     if let Some(core) = cores.orchestrator {
         // Unpinned is noisier, not wrong.
@@ -388,6 +413,7 @@ fn measure(
     let mut progress = Progress::new(plan, arguments.quiet);
     let ending = Orchestrator {
         program,
+        variants,
         stores: site.stores,
         worker_core: cores.worker,
         memory_limit_bytes: environment

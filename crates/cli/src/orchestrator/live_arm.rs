@@ -6,7 +6,7 @@ mod load;
 mod team;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use sqlitmus_engines::Content;
 use super::cache_state::{NotInState, StoreFiles};
 use super::expectation::{ContentSums, Verification, Written};
 use super::round::{SetResult, cold_slice_operations};
-use super::worker_process::{WorkerError, WorkerProcess, WorkerProgram};
+use super::worker_process::{ScannedStore, WorkerError, WorkerProcess, WorkerProgram};
 use crate::interruption;
 use crate::machine::page_cache::Residency;
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
@@ -123,7 +123,12 @@ impl<'a> LiveArm<'a> {
     }
 
     /// Starts the worker, after the store was made cold if it is to be.
-    pub fn start(&mut self, program: &WorkerProgram, may_drop_caches: bool) {
+    pub fn start(
+        &mut self,
+        program: Result<WorkerProgram, String>,
+        store: &Path,
+        may_drop_caches: bool,
+    ) {
         let cache = self.arm.case.cache;
         let cold = if cache.is_cold() {
             self.files.make_cold(cache, may_drop_caches)
@@ -134,9 +139,17 @@ impl<'a> LiveArm<'a> {
             self.trial.outcome = self.not_in_state(error);
             return;
         }
-        match WorkerProcess::start(program) {
+        let scanner = self.arm.case.scanner;
+        let scanned = (!scanner.is_none()).then(|| ScannedStore {
+            scanner,
+            directory: store.parent().unwrap_or(store).to_owned(),
+        });
+        let started = program.and_then(|program| {
+            WorkerProcess::start(&program, scanned.as_ref()).map_err(|error| error.to_string())
+        });
+        match started {
             Ok(process) => self.process = Some(process),
-            Err(error) => self.trial.outcome = Outcome::Failed(error.to_string()),
+            Err(reason) => self.trial.outcome = Outcome::Failed(reason),
         }
     }
 

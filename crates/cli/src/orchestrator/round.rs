@@ -21,6 +21,7 @@ use crate::interruption;
 use crate::machine::page_cache::Residency;
 use crate::protocol::{PROTOCOL_VERSION, Preparation};
 use crate::stores::Stores;
+use crate::variants::Variants;
 
 /// Untimed reading before every reading slice: the other arms have emptied the core's caches.
 const SLICE_LEAD_IN_NS: u64 = 1_000_000;
@@ -38,6 +39,8 @@ pub struct RoundContext<'a> {
     pub group: &'a Group,
     /// What runs a trial.
     pub program: &'a WorkerProgram,
+    /// Libraries and other workers.
+    pub variants: &'a Variants,
     /// Where stores are.
     pub stores: &'a Stores,
     /// Core for workers.
@@ -224,10 +227,13 @@ impl<'a> RoundContext<'a> {
             live.be_team(self.team(member, common));
         }
         let is_cold = arm.case.cache.is_cold();
+        let mut case = arm.case.clone();
+        case.settings = self.variants.with_paths(&case.settings);
+        let store = self.stores.path(group, arm);
         let preparation = Preparation {
             protocol_version: PROTOCOL_VERSION,
-            case: arm.case.clone(),
-            store: self.stores.path(group, arm),
+            case,
+            store: store.clone(),
             key_offset: member.key_offset,
             order_seed: common.order_seed,
             slice_ns: group.slice_ns,
@@ -243,7 +249,8 @@ impl<'a> RoundContext<'a> {
             }),
             cores: self.stores.cores().to_vec(),
         };
-        live.start(self.program, self.may_drop_caches);
+        let program = self.variants.program(arm, self.program);
+        live.start(program, &store, self.may_drop_caches);
         live.step(|live| live.prepare(preparation));
         live
     }

@@ -8,11 +8,23 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::case::Scanner;
+
 use crate::interruption;
+use crate::machine::scanner::SCANNED_ARGUMENT;
 use crate::protocol::{Request, Response};
 
 /// The word that makes this program a worker; the orchestrator's process number follows it.
 pub const WORKER_ARGUMENT: &str = "__worker";
+
+/// A scanner at the directory of a store.
+#[derive(Debug, Clone)]
+pub struct ScannedStore {
+    /// What it does.
+    pub scanner: Scanner,
+    /// The directory.
+    pub directory: PathBuf,
+}
 
 /// A response is one line; no honest one is longer.
 const LONGEST_RESPONSE_BYTES: u64 = 64 << 20;
@@ -71,12 +83,17 @@ pub enum WorkerError {
 }
 
 impl WorkerProcess {
-    /// Starts a worker.
+    /// Starts a worker; one whose store is scanned if that is asked for.
     ///
     /// # Errors
     /// The program cannot be run.
-    pub fn start(program: &WorkerProgram) -> Result<Self, WorkerError> {
-        let mut child = command(&program.path).spawn().map_err(WorkerError::Start)?;
+    pub fn start(
+        program: &WorkerProgram,
+        scanned: Option<&ScannedStore>,
+    ) -> Result<Self, WorkerError> {
+        let mut child = command(&program.path, scanned)
+            .spawn()
+            .map_err(WorkerError::Start)?;
         let requests = child.stdin.take();
         let (sender, responses) = channel();
         if let Some(stdout) = child.stdout.take() {
@@ -205,12 +222,19 @@ impl Drop for WorkerProcess {
     }
 }
 
-fn command(path: &Path) -> Command {
+fn command(path: &Path, scanned: Option<&ScannedStore>) -> Command {
     let mut command = Command::new(path);
+    // Whose end is to be the worker's end too.
+    let parent = std::process::id().to_string();
+    match scanned {
+        None => command.arg(WORKER_ARGUMENT).arg(parent),
+        Some(ScannedStore { scanner, directory }) => command
+            .arg(SCANNED_ARGUMENT)
+            .arg(parent)
+            .arg(scanner.to_string())
+            .arg(directory),
+    };
     command
-        .arg(WORKER_ARGUMENT)
-        // Whose end is to be the worker's end too.
-        .arg(std::process::id().to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sqlitmus_core::case::{Case, Shape, Workload};
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::rows::Rows;
+use sqlitmus_core::settings::Settings;
 use sqlitmus_engines::{Content, Engine, EngineError};
 
 use super::{Interruptible, StoreError, Stores, engine, sums_key};
@@ -69,6 +70,17 @@ pub(super) fn disk_bytes(case: &Case) -> u64 {
             Shape::Tree => count * super::trees::BYTES_OF_AN_ENTRY + (1 << 20),
         },
     }
+}
+
+/// The settings that a store is opened with to be verified. Where a library is a name, only workers
+/// know its path: the built-in one reads what it has written.
+pub(super) fn settings_to_verify(case: &Case) -> Settings {
+    let mut settings = case.settings.clone();
+    let is_name = |value: &str| value.starts_with('@');
+    if settings.get("library").is_some_and(is_name) {
+        settings.set("library", "bundled");
+    }
+    settings
 }
 
 /// Creates a store with what is stored, and fills it.
@@ -151,12 +163,13 @@ impl Stores {
         };
         let Some(written) = written else {
             // A trial failed somewhere in the middle: that the store can be read is all there is.
-            rows.open(path, &case.settings)?.session()?.totals()?;
+            let settings = settings_to_verify(case);
+            rows.open(path, &settings)?.session()?.totals()?;
             return Ok(());
         };
         let facts = self.row_facts(&case.dataset);
+        let mut settings = settings_to_verify(case);
         // What memory statistics cost is over: this process does not keep them.
-        let mut settings = case.settings.clone();
         settings.set("memory_statistics", "as-compiled");
         let totals = rows.open(path, &settings)?.session()?.totals()?;
         let expected = written.imported().unwrap_or(facts.count);

@@ -44,7 +44,7 @@ impl CrewTrial {
         let mut requests = Vec::new();
         for reader in 0..readers {
             crew.members
-                .push(WorkerProcess::start(&program).map_err(failed)?);
+                .push(WorkerProcess::start(&program, None).map_err(failed)?);
             requests.push(Request::Prepare(Box::new(Preparation {
                 case: case.clone(),
                 key_offset: thread_offset(preparation.key_offset, reader, readers),

@@ -49,7 +49,9 @@ pub(crate) fn set_up(plan: &Plan) -> Result<(), EngineError> {
 
 fn refused(error: LibraryError) -> EngineError {
     match error {
-        LibraryError::Missing(_) => EngineError::Unavailable(error.to_string()),
+        LibraryError::Missing(_) | LibraryError::Unnamed(_) => {
+            EngineError::Unavailable(error.to_string())
+        }
         _ => EngineError::Settings(SettingsError::Contradiction {
             engine: ENGINE.to_owned(),
             reason: error.to_string(),
@@ -163,6 +165,9 @@ pub(crate) fn read_back(
     set(said::SQLITE_VERSION, library.version());
     set(said::SQLITE_SOURCE_ID, library.source_id());
     set(said::COMPILE_OPTIONS, library.compile_options().join(" "));
+    if let Some(build) = library.build() {
+        set(said::BUILD, build);
+    }
     let threading = match library.threading() {
         Threading::Single => "single-thread",
         Threading::Multi => "multi-thread",

@@ -25,6 +25,7 @@ macro_rules! functions {
         required { $($name:ident: fn($($argument:ty),*) -> $result:ty;)* }
         variadic { $($variadic:ident: fn($variadic_argument:ty) -> $variadic_result:ty;)* }
         optional { $($option:ident: fn($($option_argument:ty),*) -> $option_result:ty;)* }
+        own { $($own:ident: fn() -> $own_result:ty;)* }
     ) => {
         /// SQLite's functions, each under its own name.
         pub(super) struct Functions {
@@ -33,6 +34,7 @@ macro_rules! functions {
                 unsafe extern "C" fn($variadic_argument, ...) -> $variadic_result,)*
             $(pub(super) $option:
                 Option<unsafe extern "C" fn($($option_argument),*) -> $option_result>,)*
+            $(pub(super) $own: Option<unsafe extern "C" fn() -> $own_result>,)*
         }
 
         impl Functions {
@@ -43,6 +45,7 @@ macro_rules! functions {
                     $($name: ffi::$name,)*
                     $($variadic: ffi::$variadic,)*
                     $($option: Some(ffi::$option),)*
+                    $($own: None,)*
                 }
             }
 
@@ -81,6 +84,13 @@ macro_rules! functions {
                         unsafe { std::mem::transmute::<
                             Address,
                             unsafe extern "C" fn($($option_argument),*) -> $option_result,
+                        >(address) }
+                    }),)*
+                    $($own: find(c_name!($own)).map(|address| {
+                        // SAFETY: the name is one of ours; what we build with it has this type.
+                        unsafe { std::mem::transmute::<
+                            Address,
+                            unsafe extern "C" fn() -> $own_result,
                         >(address) }
                     }),)*
                 })
@@ -164,6 +174,10 @@ functions! {
         sqlite3_compileoption_get: fn(c_int) -> *const c_char;
         // From 3.8.9 on.
         sqlite3_status64: fn(c_int, *mut sqlite3_int64, *mut sqlite3_int64, c_int) -> c_int;
+    }
+    own {
+        // In libraries made by `cargo xtask workers`: compiler and options, as a constant text.
+        sqlitmus_build: fn() -> *const c_char;
     }
 }
 

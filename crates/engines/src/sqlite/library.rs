@@ -21,7 +21,8 @@ use libsqlite3_sys as ffi;
 
 use super::functions::{Address, Functions};
 
-/// Which SQLite to use. Written `bundled`, `default-options`, `system`, or as an absolute path.
+/// Which SQLite to use. Written `bundled`, `default-options`, `system`, as an absolute path, or as
+/// `@` and a name that each machine has its own path for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LibraryChoice {
     /// The bundled source, compiled with the recommended options.
@@ -32,6 +33,9 @@ pub enum LibraryChoice {
     System,
     /// A shared library.
     Path(PathBuf),
+    /// A shared library that whoever starts a worker knows the path of. Here nobody does: what is
+    /// still a name when it is to be loaded is not there.
+    Named(String),
 }
 
 impl fmt::Display for LibraryChoice {
@@ -41,6 +45,7 @@ impl fmt::Display for LibraryChoice {
             Self::DefaultOptions => formatter.write_str("default-options"),
             Self::System => formatter.write_str("system"),
             Self::Path(path) => path.display().fmt(formatter),
+            Self::Named(name) => write!(formatter, "@{name}"),
         }
     }
 }
@@ -51,6 +56,12 @@ pub enum LibraryError {
     /// There is none: what needed it can be skipped.
     #[error("there is no SQLite library: {0}")]
     Missing(String),
+    /// Nobody has said where it is: what needed it can be skipped.
+    #[error(
+        "there is no SQLite library `@{0}`: `cargo xtask workers` builds those of the suites, and \
+         `--sqlite-library {0}=PATH` names one"
+    )]
+    Unnamed(String),
     /// The file is there, but the loader does not take it.
     #[error("{} is not a shared library that this program can load: {reason}", path.display())]
     NotALibrary {
@@ -200,6 +211,7 @@ impl Library {
             }
             LibraryChoice::System => functions_of(open_system()?, Path::new("system"), choice)?,
             LibraryChoice::Path(path) => functions_of(open_path(path)?, path, choice)?,
+            LibraryChoice::Named(name) => return Err(LibraryError::Unnamed(name.clone())),
         };
         let initialised = Self::initialised(choice.clone(), functions, memory_statistics)?;
         let library = Box::leak(Box::new(initialised));
@@ -288,6 +300,15 @@ impl Library {
             // SAFETY: not null, hence a constant C string.
             .map(|text| unsafe { constant_text(text) })
             .collect()
+    }
+
+    /// Compiler and options it was built with, if it says so: SQLite itself does not, libraries
+    /// made by `cargo xtask workers` do.
+    #[must_use]
+    pub fn build(&self) -> Option<String> {
+        let build = self.functions.sqlitmus_build?;
+        // SAFETY: takes nothing and returns a constant C string.
+        Some(unsafe { constant_text(build()) })
     }
 
     /// A figure kept for the whole process; `None` before SQLite 3.8.9.

@@ -42,7 +42,7 @@ pub(super) const SETTINGS: &[SettingSpecification] = &[
         kind: SettingKind::ChoiceOrPath(&["bundled", "default-options", "system"]),
         default: "bundled",
         stored: false,
-        about: "which SQLite: ours, the same without compile options, the system's, or a file",
+        about: "which SQLite: ours, the same without compile options, the system's, a file, or @NAME",
     },
     SettingSpecification {
         name: "api",
@@ -439,6 +439,7 @@ impl Plan {
                 "bundled" => LibraryChoice::Bundled,
                 "default-options" => LibraryChoice::DefaultOptions,
                 "system" => LibraryChoice::System,
+                name if name.starts_with('@') => LibraryChoice::Named(name[1..].to_owned()),
                 path => LibraryChoice::Path(path.into()),
             },
             api: match value("api") {

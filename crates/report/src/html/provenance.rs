@@ -10,6 +10,7 @@ use sqlitmus_core::case::Durability;
 use sqlitmus_core::environment::is_about_machine;
 use sqlitmus_core::run::Run;
 
+use crate::builds;
 use crate::figures::percent;
 use crate::spending;
 use crate::summary::{Summary, label, named};
@@ -41,6 +42,36 @@ pub(super) fn how_to_read(run: &Run, analysis: &Analysis, summary: &Summary) -> 
                 p { (line) }
             }
             @if let Some(harness) = &summary.harness { p { (harness) } }
+        }
+    }
+}
+
+/// Every SQLite that was measured, where some are not built in.
+pub(super) fn libraries(run: &Run) -> Markup {
+    let builds = builds::builds(run);
+    let first = builds::first(&builds);
+    markup! {
+        @if !builds.is_empty() {
+            section aria-labelledby="heading-libraries" {
+                h2 id="heading-libraries" { (builds::TITLE) }
+                div.wide { table {
+                    thead { tr {
+                        th scope="col" { "Library" }
+                        th.text scope="col" { "Version" }
+                        th.text scope="col" { "Compile options" }
+                    } }
+                    tbody { @for build in &builds { tr {
+                        th scope="row" { (build.library) }
+                        @match &build.said {
+                            Ok(said) => {
+                                td.text { (said.version) }
+                                td.text { (said.words(first)) }
+                            }
+                            Err(reason) => { td.text colspan="2" { "not asked: " (reason) } }
+                        }
+                    } } }
+                } }
+            }
         }
     }
 }

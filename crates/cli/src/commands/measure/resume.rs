@@ -13,7 +13,7 @@ use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_runfile::RunFile;
 
 use super::several_places::{self, Itinerary};
-use super::{Site, announce, answer, conclude, facts, first_place, measure, warn};
+use super::{Site, announce, answer, conclude, facts, first_place, measure, variants_of, warn};
 use crate::arguments::MeasureArguments;
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
@@ -97,7 +97,10 @@ pub(super) fn go_on(
     mut site: Site,
 ) -> anyhow::Result<(PathBuf, Ending)> {
     let environment = Environment::read();
-    require_same(&run.environment, &facts(&environment, &site.facts))?;
+    let variants = variants_of(arguments, &run.plan)?;
+    let mut facts = facts(&environment, &site.facts);
+    facts.extend(variants.facts(&run.plan));
+    require_same(&run.environment, &facts)?;
     let mut file = RunFile::open_for_append(&site.path).map_err(Failure::from)?;
     if !arguments.quiet {
         announce(&run.plan, &site.place, &site.stores)?;
@@ -110,7 +113,13 @@ pub(super) fn go_on(
     // How much of a budget is spent is not known: a resumed run has it once more.
     let budget = run.plan.stopping.budget_ns.map(Duration::from_nanos);
     site.deadline = budget.map(|budget| Instant::now() + budget);
-    let ending = measure(arguments, &run.plan, &environment, site, &mut file);
+    let ending = measure(
+        arguments,
+        &run.plan,
+        &environment,
+        (site, variants),
+        &mut file,
+    );
     conclude(file, ending)
 }
 
@@ -150,7 +159,11 @@ fn require_same(then: &[(String, String)], now: &[(String, String)]) -> Result<(
         .iter()
         .filter(|(name, _)| !is_passing(name))
         .filter_map(|(name, then)| {
-            let (_, now) = now.iter().find(|(known, _)| known == name)?;
+            let found = now.iter().find(|(known, _)| known == name);
+            let Some((_, now)) = found else {
+                // What the command line or a folder named must be named again.
+                return is_variant(name).then(|| format!("{name} was {then}, is not named now"));
+            };
             (now != then).then(|| format!("{name} was {then}, is {now}"))
         })
         .collect();
@@ -164,6 +177,12 @@ fn require_same(then: &[(String, String)], now: &[(String, String)]) -> Result<(
         ),
         "rounds of two machines do not belong in one run: measure anew",
     ))
+}
+
+fn is_variant(name: &str) -> bool {
+    ["sqlite_library.", "worker."]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -182,6 +201,8 @@ mod tests {
         let then = facts(&[("kernel", "6.1"), ("load_average", "0.1"), ("old", "x")]);
         let now = facts(&[("kernel", "6.1"), ("load_average", "0.9"), ("new", "y")]);
         require_same(&then, &now).expect("alike");
+        let then_named = facts(&[("worker.old", "/old")]);
+        require_same(&then_named, &now).expect_err("the worker is not named again");
         // On a filesystem that is made for the run the loop device may be another.
         let then = facts(&[("mount_source", "/dev/loop0"), ("loopback", "ext4")]);
         let now = facts(&[("mount_source", "/dev/loop1"), ("loopback", "ext4")]);
