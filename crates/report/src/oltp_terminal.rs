@@ -17,9 +17,10 @@ pub(crate) fn paragraphs(run: &Run, analysis: &Analysis, columns: usize) -> Vec<
 }
 
 fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
-    let mut headings = vec!["count", "seconds", "per second", "CPU"];
+    let mut headings = vec!["count", "seconds", "per second"];
     // Where the terminal is narrow, some are left out; the page has them all.
     for (heading, needed) in [
+        ("CPU", if table.settles { 90 } else { 0 }),
         ("p50 us", 110),
         ("p99 us", 0),
         ("p99.9", 120),
@@ -40,7 +41,10 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
         headings.push("busy");
     }
     if table.settles {
-        headings.extend(["settling", "survives"]);
+        if columns >= 90 {
+            headings.push("settling");
+        }
+        headings.push("survives");
     }
     let rows = table.rows.iter().map(|row| ColumnsRow {
         label: row.label.clone(),
