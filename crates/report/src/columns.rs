@@ -1,9 +1,10 @@
-//! Plain tables for a terminal: a label, and figures right-aligned beneath their headings. Charts with bars have
+//! Plain tables for a terminal: a label, and figures right-aligned beneath their headings. Labels that are too
+//! long go on in the next line: what tells two arms apart often stands at their end. Charts with bars have
 //! a layout of their own (`terminal/table.rs`).
 
-use crate::text::{fit, left, right, width};
+use crate::text::{fit, left, right, width, wrap};
 
-/// Labels are not cut shorter than this.
+/// Labels get at least this.
 const SHORTEST_LABEL: usize = 12;
 
 /// A table. All texts are cleaned.
@@ -43,10 +44,12 @@ impl Columns {
         };
         let mut lines = vec![line("", &self.headings)];
         for row in &self.rows {
+            let (first, others) = in_lines(&row.label, labels);
             lines.push(match &row.cells {
-                Ok(cells) => line(&row.label, cells),
-                Err(reason) => fit(&format!("{}  {reason}", left(&row.label, labels)), columns),
+                Ok(cells) => line(&first, cells),
+                Err(reason) => fit(&format!("{}  {reason}", left(&first, labels)), columns),
             });
+            lines.extend(others.iter().map(|text| fit(&format!("  {text}"), columns)));
             if !row.beneath.is_empty() {
                 lines.push(fit(&format!("    {}", row.beneath), columns));
             }
@@ -64,6 +67,15 @@ impl Columns {
             })
             .collect()
     }
+}
+
+/// A label's first line, and those that follow, which are indented by two.
+fn in_lines(label: &str, columns: usize) -> (String, Vec<String>) {
+    if width(label) <= columns {
+        return (label.to_owned(), Vec::new());
+    }
+    let mut lines = wrap(label, columns.saturating_sub(2)).into_iter();
+    (lines.next().unwrap_or_default(), lines.collect())
 }
 
 #[cfg(test)]
@@ -95,6 +107,22 @@ mod tests {
                 "SQLite            4  10,000",
                 "    pread64 3, read 1",
                 "files         failed: gone",
+            ]
+        );
+        let long = Columns {
+            headings: vec!["calls".to_owned()],
+            rows: vec![row(
+                "files replaced, 4 threads",
+                Ok(vec!["4".to_owned()]),
+                "",
+            )],
+        };
+        assert_eq!(
+            long.lines(24),
+            [
+                "                   calls",
+                "files replaced,        4",
+                "  4 threads",
             ]
         );
         for columns in 1..40 {

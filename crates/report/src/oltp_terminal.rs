@@ -17,9 +17,10 @@ pub(crate) fn paragraphs(run: &Run, analysis: &Analysis, columns: usize) -> Vec<
 }
 
 fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
-    let mut headings = vec!["count", "seconds", "per second", "CPU"];
+    let mut headings = vec!["count", "seconds", "per second"];
     // Where the terminal is narrow, some are left out; the page has them all.
     for (heading, needed) in [
+        ("CPU", if table.settles { 90 } else { 0 }),
         ("CPU us", if table.settles { 0 } else { 100 }),
         ("p50 us", 110),
         ("p99 us", 0),

@@ -6,7 +6,7 @@ use maud::{Markup, html as markup};
 
 use sqlitmus_core::statistics::Interval;
 
-use crate::text::fit;
+use crate::text::{fit, width, wrap};
 
 use super::axis::{self, Axis, Scale};
 use super::{Chart, Data, Drawing, Frame, SERIES_COLORS, letters, number, text};
@@ -130,6 +130,13 @@ struct Places {
 
 const BAR_HEIGHT: f64 = 15.0;
 
+/// Units of a letter of a label, about, and of a bold one; fonts differ.
+const LETTER: f64 = 7.0;
+const BOLD_LETTER: f64 = 7.9;
+
+/// Size of the letters of long labels, of that of others (`.tight` in the style).
+const TIGHT: f64 = 11.0 / 13.0;
+
 /// Units behind the longest bar for its figure.
 const BAR_FIGURE: f64 = 62.0;
 
@@ -187,6 +194,37 @@ impl Places {
     }
 }
 
+impl BarsRow {
+    /// The label; in smaller letters where it is long, and beside bars in two lines.
+    fn name(&self, places: &Places) -> Markup {
+        let middle = places.label_y + 4.5;
+        if self.body.is_heading() {
+            return text(
+                0.0,
+                20.0,
+                "start",
+                "",
+                &fit(&self.label, letters(places.label)),
+            );
+        }
+        let a_letter = if self.strong { BOLD_LETTER } else { LETTER };
+        if width(&self.label) as f64 * a_letter <= places.label {
+            return text(0.0, middle, "start", "", &self.label);
+        }
+        let most = (places.label / (a_letter * TIGHT)) as usize;
+        let lines = wrap(&self.label, most);
+        if places.frame.is_narrow() || lines.len() == 1 {
+            return text(0.0, middle, "start", "tight", &fit(&self.label, most));
+        }
+        markup! {
+            text.tight {
+                tspan x="0" y=(number(middle - 6.0)) { (lines[0]) " " }
+                tspan x="0" y=(number(middle + 6.0)) { (fit(&lines[1..].join(" "), most)) }
+            }
+        }
+    }
+}
+
 impl Bars {
     fn headings(&self, places: &Places, axes: &[Axis]) -> Markup {
         let heading_y = if places.frame.is_narrow() { 30.0 } else { 12.0 };
@@ -239,9 +277,7 @@ impl Bars {
                 data-tags=[(!tags.is_empty()).then(|| tags.join(" "))] {
                 @if row.body.has_figures() { title { (row.hover) } }
                 rect.hover width=(number(places.scales.1)) height=(number(height)) {}
-                (text(0.0, if row.body.is_heading() { 20.0 } else { places.label_y + 4.5 }, "start",
-                    "",
-                    &fit(&row.label, letters(places.label))))
+                (row.name(places))
                 @match &row.body {
                     BarsBody::Heading => {}
                     BarsBody::Trouble { text: words, failed } => {
