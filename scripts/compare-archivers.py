@@ -2,10 +2,14 @@
 """Compares `sqlitmus pack` and `unpack` with sqlite3 -A, tar, zip, mksquashfs and cp, on the same trees.
 
 Two trees: 100,000 incompressible files of 8,000 to 12,000 bytes in folders of 1,000, and a source tree (--source, by
-default the sources of the Rust crates that cargo has fetched, or else headers of the system). For each, every tool packs
-it, in random order, --repeats times, and the median is printed, with the final sync apart: `syncfs` after the tool for
-those that do not sync, and sqlitmus's own sync, which it reports. Then archives that can be unpacked are unpacked in the
-same way, and random reads are compared by the example `random_reads` of the library, which takes turns in slices.
+default the sources of the Rust crates that cargo has fetched, or else headers of the system). For each, in every repeat,
+every tool packs it once, in random order, and then those archives that can be unpacked are unpacked, in random order.
+Printed are medians, the least and the most, with the final sync apart: a sync after the tool for those that do not sync,
+and sqlitmus's own sync, which it reports; then ratios of two tools within a repeat. Random reads are compared by the
+example `random_reads` of the library, which takes turns in slices, after the last repeat.
+
+With --record FILE every measurement is kept as a line of JSON, and the tables are made of all that the file holds. So
+several short calls make one comparison, and a call can leave out tools that take long (--without, --only).
 
 ext4 does not give the inodes of files that were removed less than some 35 seconds ago to new files, and searches long for
 others. So nothing is removed while a tree is measured; what was made is removed after that, and then the script waits.
@@ -13,13 +17,14 @@ Missing tools are skipped, with a line that says so. Needs Python 3.8 or later.
 
 Example:
   cargo build --release && cargo build --release -p sqlitmus-archive --examples
-  scripts/compare-archivers.py --work /mnt/ssd
+  scripts/compare-archivers.py --work /mnt/ssd --record archivers.jsonl
 
 It writes only into a new directory of its own below --work, and removes that at the end.
 """
 
 import argparse
 import glob
+import json
 import os
 import random
 import re
@@ -31,6 +36,13 @@ import tempfile
 import time
 
 AFTER_REMOVAL_SECONDS = 40
+
+# Step, what is said of it, and which two tools are divided.
+RATIOS = [
+    ("pack", "sqlite3 -Ac / sqlitmus pack", "sqlite3 -Ac", "sqlitmus pack"),
+    ("pack", "sqlitmus pack / tar c", "sqlitmus pack", "tar c"),
+    ("unpack", "sqlitmus unpack / tar x", "sqlitmus pack", "tar c"),
+]
 
 
 def tools(sqlitmus):
@@ -133,40 +145,72 @@ def pack_one(tool, tree, output):
     return elapsed, sync()
 
 
-def compare(tree, work, available, options):
-    """Packs and unpacks with all tools, in random order; gives seconds by tool, and what they made."""
-    order = random.Random(options.seed)
-    packed = {tool[0]: [] for tool in available}
-    synced = {tool[0]: [] for tool in available}
-    unpacked = {tool[0]: [] for tool in available if tool[3] and shutil.which(tool[3][0])}
-    sizes, archives = {}, {}
-    for repeat in range(options.repeats):
+def fill_cache(path):
+    """Reads an archive, so that it is in memory."""
+    with open(path, "rb") as file:
+        while file.read(1 << 24):
+            pass
+
+
+class Record:
+    """Measurements of this call, and of earlier ones if they were kept in a file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lines = []
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.lines = [json.loads(line) for line in file]
+
+    def add(self, **line):
+        self.lines.append(line)
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def of(self, title, step):
+        """Lines of a step, by tool, and then by repeat."""
+        found = {}
+        for line in self.lines:
+            if line["tree"] == title and line["step"] == step:
+                found.setdefault(line["tool"], {})[line["repeat"]] = line
+        return found
+
+    def next_repeat(self, title):
+        return 1 + max((line["repeat"] for line in self.lines if line["tree"] == title), default=0)
+
+
+def compare(title, tree, work, available, options, record):
+    """Packs and unpacks with all tools, in random order, as often as asked for."""
+    for done in range(options.repeats):
+        repeat = record.next_repeat(title)
+        order = random.Random(f"{options.seed} {title} {repeat}")
         made = tempfile.mkdtemp(prefix=f"repeat-{repeat}-", dir=work)
+        archives = {}
         # What is not in memory any more costs the first that reads it.
         warm(tree)
         for tool in order.sample(available, len(available)):
             output = os.path.join(made, re.sub(r"\W+", "-", tool[0]) + (".zip" if "zip" in tool[0] else ""))
-            seconds, seconds_synced = pack_one(tool, tree, output)
-            packed[tool[0]].append(seconds)
-            synced[tool[0]].append(seconds_synced)
-            sizes[tool[0]] = size_of(output)
+            seconds, synced = pack_one(tool, tree, output)
             archives[tool[0]] = output
-        for tool in order.sample([tool for tool in available if tool[0] in unpacked], len(unpacked)):
+            record.add(tree=title, repeat=repeat, step="pack", tool=tool[0], seconds=seconds, sync=synced,
+                       bytes=size_of(output))
+        unpacking = [tool for tool in available if tool[3] and shutil.which(tool[3][0])]
+        for tool in order.sample(unpacking, len(unpacking)):
             target = tempfile.mkdtemp(dir=made)
             sync()
-            with open(archives[tool[0]], "rb") as file:
-                while file.read(1 << 24):
-                    pass
+            fill_cache(archives[tool[0]])
             words = [archives[tool[0]] if word == "IN" else word for word in tool[3]]
-            unpacked[tool[0]].append(run(words, target)[0])
-        print(f"  repeat {repeat + 1} of {options.repeats} done", file=sys.stderr)
-        if repeat + 1 == options.repeats:
+            seconds, _ = run(words, target)
+            record.add(tree=title, repeat=repeat, step="unpack", tool=tool[0], seconds=seconds, sync=sync())
+        print(f"  {title}: repeat {repeat} done", file=sys.stderr)
+        is_last = done + 1 == options.repeats
+        if is_last and options.reads and "sqlitmus pack" in archives:
             read_randomly(tree, archives["sqlitmus pack"], options)
         shutil.rmtree(made)
         sync()
-        if repeat + 1 < options.repeats:
+        if not is_last:
             time.sleep(AFTER_REMOVAL_SECONDS)
-    return packed, synced, unpacked, sizes
 
 
 def read_randomly(tree, archive, options):
@@ -180,15 +224,30 @@ def read_randomly(tree, archive, options):
         print("    " + line)
 
 
-def table(title, results):
-    packed, synced, unpacked, sizes = results
-    print(f"\n{title}\n")
-    print("| | packing, s | sync, s | unpacking, s | MB |")
-    print("|---|---:|---:|---:|---:|")
-    for name, times in packed.items():
-        out = f"{statistics.median(unpacked[name]):.2f}" if unpacked.get(name) else "-"
-        print(f"| {name} | {statistics.median(times):.2f} | {statistics.median(synced[name]):.2f} | {out} "
-              f"| {sizes[name] / 1e6:,.0f} |")
+def spread(values):
+    """The median, and the least and the most if there are several."""
+    text = f"{statistics.median(values):.2f}"
+    return f"{text} ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else text
+
+
+def table(title, description, record):
+    packed, unpacked = record.of(title, "pack"), record.of(title, "unpack")
+    print(f"\n{description}\n")
+    print("| | packing, s | sync, s | unpacking, s | repeats | MB |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, lines in packed.items():
+        lines = list(lines.values())
+        taken_out = [line["seconds"] for line in unpacked.get(name, {}).values()]
+        print(f"| `{name}` | {spread([line['seconds'] for line in lines])} "
+              f"| {statistics.median([line['sync'] for line in lines]):.2f} "
+              f"| {spread(taken_out) if taken_out else '-'} | {len(lines)} | {lines[-1]['bytes'] / 1e6:,.0f} |")
+    print("\nRatios within a repeat, median (least to most):\n")
+    for step, found, one, other in RATIOS:
+        lines = record.of(title, step)
+        pairs = lines.get(one, {}).keys() & lines.get(other, {}).keys()
+        if pairs:
+            ratios = [lines[one][repeat]["seconds"] / lines[other][repeat]["seconds"] for repeat in pairs]
+            print(f"    {found}: {spread(ratios)}, {len(ratios)} repeats")
     sys.stdout.flush()
 
 
@@ -208,7 +267,10 @@ def main():
     parser.add_argument("--count", type=int, default=100_000, help="files of the first tree")
     parser.add_argument("--source-count", type=int, default=20_000, help="files of the second tree, at the most")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--record", help="file that measurements are added to, and that tables are made of")
     parser.add_argument("--without", action="append", default=[], help="a tool to leave out; may be repeated")
+    parser.add_argument("--only", action="append", default=[], help="a tool to measure, and no other; may be repeated")
+    parser.add_argument("--no-reads", dest="reads", action="store_false", help="do not compare random reads")
     parser.add_argument("--tree", choices=["both", "incompressible", "source"], default="both")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -217,19 +279,21 @@ def main():
         sys.exit(f"error: {options.sqlitmus} is not built\nhint: cargo build --release")
     available = []
     for tool in tools(options.sqlitmus):
-        if tool[0] in options.without:
+        if tool[0] in options.without or (options.only and tool[0] not in options.only):
             continue
         if shutil.which(tool[1]):
             available.append(tool)
         else:
             print(f"skipped: {tool[0]}; there is no {tool[1]} here", file=sys.stderr)
+    record = Record(options.record)
     work = tempfile.mkdtemp(prefix="compare-archivers-", dir=os.path.abspath(options.work))
     try:
         if options.tree != "source":
             tree = os.path.join(work, "incompressible")
             make_big(tree, options.count, options.seed)
             files, content = warm(tree)
-            table(f"{files:,} incompressible files, {content / 1e6:,.0f} MB", compare(tree, work, available, options))
+            compare("incompressible", tree, work, available, options, record)
+            table("incompressible", f"{files:,} incompressible files, {content / 1e6:,.0f} MB", record)
             shutil.rmtree(tree)
             if options.tree == "both":
                 time.sleep(AFTER_REMOVAL_SECONDS)
@@ -237,7 +301,8 @@ def main():
             tree = os.path.join(work, "source")
             copy_source(options.source, tree, options.source_count)
             files, content = warm(tree)
-            table(f"Source tree: {files:,} files, {content / 1e6:,.0f} MB", compare(tree, work, available, options))
+            compare("source", tree, work, available, options, record)
+            table("source", f"Source tree: {files:,} files, {content / 1e6:,.0f} MB", record)
     finally:
         shutil.rmtree(work)
 

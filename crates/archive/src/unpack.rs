@@ -5,6 +5,7 @@
 //! written any more, and permissions and times of directories last. All of it is relative to open directories
 //! ([`crate::directory`]), so that a link which is planted meanwhile is not followed either.
 
+mod draft;
 mod plan;
 mod writing;
 
@@ -84,7 +85,7 @@ pub struct UnpackReport {
 /// # Errors
 /// Something in it is unsafe, would overwrite, is larger than allowed or does not fit: then nothing was written.
 /// Or an entry's content is not what the archive says, or the system refuses: then what is there is whole, and the
-/// rest is missing.
+/// rest is missing. So it is after a kill, where the filesystem has files without a name (`O_TMPFILE`).
 pub fn unpack(
     archive: &Archive,
     target: &Path,

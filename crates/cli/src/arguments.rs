@@ -1,6 +1,7 @@
 //! The command line: verbs and their options, as clap describes them. What a verb does is in
 //! [`crate::commands`].
 
+pub mod advise;
 pub mod archive;
 
 use std::ffi::OsString;
@@ -51,6 +52,9 @@ pub enum Command {
     /// Measure a suite on this machine and print the answer
     #[command(after_long_help = MEASURE_EXAMPLES)]
     Measure(Box<MeasureArguments>),
+    /// Database or files, and with which settings: the answer for a directory of yours
+    #[command(after_long_help = advise::ADVISE_EXAMPLES)]
+    Advise(advise::AdviseArguments),
     /// Show runs again, in any format; several side by side
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
@@ -107,6 +111,8 @@ const MEASURE_EXAMPLES: &str = "\
 Examples:
   sqlitmus measure                       the canonical suite, here
   sqlitmus measure --place /mnt/ssd      on another disk
+  sqlitmus measure disks --place . --place /mnt/ssd                two disks side by side
+  sudo sqlitmus measure disks --loopback ext4,xfs,btrfs,tmpfs      filesystems made for it
   sqlitmus measure --full                at the scale of the article: 100,000 blobs
   sqlitmus measure --full --group read   the group read alone, at that scale
   sqlitmus measure my-suite.toml         a suite of your own
@@ -115,6 +121,7 @@ Examples:
   sqlitmus measure oltp --rows 1M --threads 1,2 --set hit_percent=100
   sqlitmus measure builds --sqlite-library mine=/opt/lib/libsqlite3.so
   sqlitmus measure --worker old=../old/sqlitmus   another build of sqlitmus beside this one, in the same run
+  sqlitmus measure file-index --set tree=/usr                      a directory of yours
   sqlitmus measure --json > result.json
   sqlitmus measure --resume latest       go on where Ctrl-C or a kill has stopped the last run
 
@@ -149,6 +156,7 @@ Examples:
   sqlitmus report previous --format json
   sqlitmus report laptop.run server.run          two machines side by side
   sqlitmus report runs/ --format html -o all.html   every run file in a folder
+  sqlitmus report latest --resources             what one operation of every arm uses
   sqlitmus report latest --format csv | head     every sample, one a row
 
 The JSON is described by crates/report/schema/report-1.schema.json. A run file is
@@ -211,9 +219,29 @@ pub struct MeasureArguments {
     /// Name of a suite (`sqlitmus list`), or path of a suite's file
     #[arg(default_value = crate::suites::CANONICAL)]
     pub suite: String,
-    /// Directory whose disk is measured; stores go into .sqlitmus/ there
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub place: PathBuf,
+    /// Directory whose disk is measured; may be repeated [default: .]
+    ///
+    /// Stores go into .sqlitmus/ there. Each of several has a run of its own, and the report sets them
+    /// side by side.
+    #[arg(long, value_name = "DIR")]
+    pub place: Vec<PathBuf>,
+    /// Filesystems to make, measure and remove again: ext4,xfs,btrfs,tmpfs; root only
+    ///
+    /// In image files, with options after a colon, joined by `+`: btrfs:nocow, ext4:data=journal,
+    /// btrfs:compress-force=zlib:3. What takes several options: ext4:data=writeback+noauto_da_alloc.
+    #[arg(long, value_name = "LIST")]
+    pub loopback: Option<String>,
+    /// Directory for the images of --loopback, in .sqlitmus/ there [default: .]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "loopback",
+        hide_short_help = true
+    )]
+    pub images: Option<PathBuf>,
+    /// Size of each image, if not what the suite needs: 2GiB
+    #[arg(long, value_name = "BYTES", requires = "loopback", value_parser = image_bytes, hide_short_help = true)]
+    pub image_size: Option<u64>,
     /// The published scale instead of the quick one: short for --scale full
     #[arg(long, conflicts_with = "scale")]
     pub full: bool,
@@ -229,8 +257,8 @@ pub struct MeasureArguments {
     /// Numbers of threads, in a suite about rows: short for --set threads=LIST
     #[arg(long, value_name = "LIST")]
     pub threads: Option<String>,
-    /// Change a parameter of a suite about rows: rows, text_bytes, hit_percent, threads, limit_ms;
-    /// may be repeated
+    /// Change a parameter of a suite about rows or trees: rows, text_bytes, hit_percent, threads,
+    /// limit_ms, tree; may be repeated
     #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
     pub set: Vec<String>,
     /// Rounds of every group: more rounds, narrower intervals. With --budget or --precision: at most
@@ -252,12 +280,20 @@ pub struct MeasureArguments {
     /// Let the kernel drop what it caches of the whole machine, for fully-cold arms; root only
     #[arg(long)]
     pub drop_caches: bool,
+    /// Run of `sqlitmus durability` that says what commits really survive; by default the newest in
+    /// the place that was made on such a filesystem
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub durability_run: Option<PathBuf>,
     /// Write the run file here instead of .sqlitmus/runs/
+    ///
+    /// Of several places it is a new folder, for a run file of each.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Go on with a run that was interrupted or killed: its run file, or `latest`
+    ///
+    /// Of a run in several places, with all that is not complete.
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "full", "scale", "group", "rounds", "seed", "output"
+        "suite", "full", "scale", "group", "rounds", "seed", "output", "durability_run", "loopback"
     ])]
     pub resume: Option<String>,
     /// Print the result as JSON
@@ -371,6 +407,9 @@ pub struct ReportArguments {
     /// Judge against another smallest difference worth having than the run was measured with
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub threshold: Option<f64>,
+    /// On a terminal: what an operation uses (processor, faults, bytes, system calls), in place of the charts
+    #[arg(long)]
+    pub resources: bool,
     /// Where `latest` and `previous` are looked for
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub place: PathBuf,
@@ -558,6 +597,14 @@ fn budget(text: &str) -> Result<Duration, String> {
         return Err("a budget is more than nothing and at most thirty days".to_owned());
     }
     Ok(budget)
+}
+
+fn image_bytes(text: &str) -> Result<u64, String> {
+    match sqlitmus_core::units::parse_bytes(text) {
+        Ok(0) => Err("an image has some bytes: 2GiB".to_owned()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn planted(text: &str) -> Result<PlantedSlowdown, String> {

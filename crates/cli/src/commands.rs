@@ -1,5 +1,6 @@
 //! The verbs, one file each, and what they share: printing to standard output.
 
+mod advise;
 mod archive;
 mod clean;
 mod compare;
@@ -28,6 +29,7 @@ const COLUMNS_IF_UNKNOWN: usize = 100;
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Measure(arguments) => measure::run(&arguments),
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),

@@ -1,6 +1,7 @@
 //! The command line of sqlitmus: verbs in [`commands`], the [`orchestrator`] that runs a plan
 //! through [`worker`] processes, and what is known of the [`machine`].
 
+pub mod advise;
 pub mod arguments;
 pub mod catalogue;
 pub mod commands;

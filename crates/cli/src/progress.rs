@@ -30,6 +30,9 @@ const FILL_NS: u64 = 20_000;
 /// Guess at writing one row in a large transaction, for the estimate.
 const ROW_NS: u64 = 10_000;
 
+/// Guess at recording one entry of a tree, for the estimate: between the best way and one commit each.
+const ENTRY_NS: u64 = 50_000;
+
 /// Guess at the life of one job, for the estimate: between a page cache and a device that syncs.
 const JOB_NS: u64 = 500_000;
 
@@ -70,6 +73,16 @@ fn trial_ns(group: &Group, arm: &Arm) -> u64 {
         // The lead-in has a batch too.
         Workload::Overwrite { operations, .. } => {
             (slices + 1) * (operations * WRITE_NS + SETTLE_NS)
+        }
+        // A pass over the tree before.
+        Workload::Index { limit_ms, .. } => {
+            let limit_ns = if limit_ms > 0 {
+                limit_ms * 1_000_000
+            } else {
+                u64::MAX
+            };
+            let whole_ns = arm.case.dataset.count * ENTRY_NS;
+            slices * (whole_ns.min(limit_ns) + SETTLE_NS)
         }
         ref workload => return WORKER_NS + team_ns(workload, slices, group.slice_ns),
     };
@@ -177,6 +190,7 @@ impl Progress {
                     match arm.case.workload.shape() {
                         Shape::Blobs => format!(" with {count} blobs each"),
                         Shape::Rows => format!(" with two tables of {count} rows each"),
+                        Shape::Tree => format!(", and a tree of {count} entries"),
                         Shape::NoRows | Shape::NoBlobs => String::new(),
                     }
                 });

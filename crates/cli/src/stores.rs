@@ -6,6 +6,7 @@
 //! a mark and is filled anew.
 
 mod shapes;
+mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,10 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sqlitmus_core::case::{Case, Shape, fingerprint};
-use sqlitmus_core::dataset::{Dataset, SizeDistribution};
+use sqlitmus_core::dataset::{Dataset, GENERATION_BYTES, SizeDistribution};
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Footprint, Outcome};
-use sqlitmus_engines::{Engine, EngineError};
+use sqlitmus_engines::own_files::{FileContent, FileList};
+use sqlitmus_engines::{Content, Engine, EngineError};
 
 use crate::failure::with_causes;
 use crate::interruption;
@@ -25,7 +27,8 @@ use crate::machine::page_cache::{self, PageCacheError};
 use crate::machine::path_suffix::with_suffix;
 use crate::machine::processor;
 use crate::orchestrator::cache_state::StoreFiles;
-use crate::orchestrator::expectation::{ContentSums, RowFacts, Written};
+use crate::orchestrator::expectation::{ContentSums, RowFacts, TreeFacts, Written};
+pub use trees::count_entries;
 
 /// Block that a file's last bytes are rounded up to, for estimates.
 const BLOCK_BYTES: u64 = 4096;
@@ -43,7 +46,10 @@ pub struct Stores {
     /// Cores that filling and verifying may use.
     cores: Vec<usize>,
     sums: BTreeMap<String, ContentSums>,
+    /// Files whose content datasets begin with, by the identity of their sizes.
+    files: BTreeMap<String, FileContent>,
     rows: BTreeMap<String, Arc<RowFacts>>,
+    trees: BTreeMap<String, Arc<TreeFacts>>,
 }
 
 /// What filling a store came to: the space it takes (`None` if it has none on disk), or why it
@@ -120,7 +126,33 @@ impl Stores {
             directory: directory.to_owned(),
             cores: processor::allowed_cores().unwrap_or_default(),
             sums: BTreeMap::new(),
+            files: BTreeMap::new(),
             rows: BTreeMap::new(),
+            trees: BTreeMap::new(),
+        }
+    }
+
+    /// Says which files a dataset of files begins with. To be called before any of its stores is filled.
+    pub fn provide_files(&mut self, dataset: &Dataset, list: FileList) {
+        if let SizeDistribution::Files(sizes) = &dataset.size {
+            let content = FileContent(Arc::new(list));
+            self.files.insert(sizes.identity.clone(), content);
+        }
+    }
+
+    /// What the stores of a dataset are filled with. Of files that nobody has named none can be read.
+    #[must_use]
+    pub fn first_content(&self, dataset: &Dataset) -> Arc<dyn Content + Send> {
+        match &dataset.size {
+            SizeDistribution::Files(_) => Arc::new(self.files_of(dataset).unwrap_or_default()),
+            _ => Arc::new(dataset.clone()),
+        }
+    }
+
+    fn files_of(&self, dataset: &Dataset) -> Option<FileContent> {
+        match &dataset.size {
+            SizeDistribution::Files(sizes) => self.files.get(&sizes.identity).cloned(),
+            _ => None,
         }
     }
 
@@ -139,7 +171,9 @@ impl Stores {
         ));
         let stored = engine(case).map(|engine| case.settings.stored(engine.settings()));
         let stored = fingerprint(&stored.unwrap_or_default().to_string());
-        let owner = if group.writes() {
+        // A database that trees are recorded in is made anew by every trial.
+        let is_made_anew = case.workload.shape() == Shape::Tree;
+        let owner = if group.writes() || is_made_anew {
             format!("-{}", arm.name)
         } else {
             String::new()
@@ -157,6 +191,7 @@ impl Stores {
         let paths = companions
             .unwrap_or_default()
             .into_iter()
+            .chain(foreign_files(&arm.case, &path).unwrap_or_default())
             .chain([path])
             .filter(|path| is_persistent(&arm.case) && path.exists())
             .collect();
@@ -224,10 +259,13 @@ impl Stores {
     pub fn space_needed(&self, plan: &Plan) -> SpaceNeeded {
         let mut needed = SpaceNeeded::default();
         for group in &plan.groups {
+            let (bytes, inodes) = self.space_for_trees(group);
+            needed.bytes += bytes;
+            needed.inodes += inodes;
             for arm in self.absent(group).into_values() {
                 let dataset = &arm.case.dataset;
                 needed.bytes += shapes::disk_bytes(&arm.case);
-                if arm.case.engine == "files" {
+                if matches!(arm.case.engine.as_str(), "files" | "external" | "hybrid") {
                     needed.inodes += dataset.count + dataset.count / 100 + 2;
                 }
             }
@@ -253,8 +291,10 @@ impl Stores {
                 ownership::create_directory(parent, "stores of one dataset")?;
             }
         }
+        self.write_lists(group)?;
         let filled = side_by_side(&self.cores, &missing, |(path, arm)| {
-            fill_one(path, &arm.case)
+            let content = self.first_content(&arm.case.dataset);
+            fill_one(path, &arm.case, content.as_ref())
         });
         let failures: BTreeMap<&PathBuf, Arc<StoreError>> = missing
             .iter()
@@ -263,13 +303,18 @@ impl Stores {
             .collect();
         sync(&self.directory)?;
         self.rows_of(group);
+        self.trees_of(group)?;
         if !group.writes() {
             let blobs = |arm: &&Arm| arm.case.workload.is_about_blobs();
             for arm in group.arms.iter().filter(blobs) {
                 let dataset = &arm.case.dataset;
-                self.sums
-                    .entry(sums_key(dataset))
-                    .or_insert_with(|| ContentSums::new(dataset));
+                let key = sums_key(dataset);
+                if !self.sums.contains_key(&key) {
+                    let content = self.first_content(dataset);
+                    let sums = ContentSums::new(content.as_ref());
+                    let sums = sums.map_err(|source| io("read", &self.directory, source))?;
+                    self.sums.insert(key, sums);
+                }
             }
         }
         let mut results = BTreeMap::new();
@@ -283,6 +328,18 @@ impl Stores {
             results.insert(arm.name.clone(), result);
         }
         Ok(results)
+    }
+
+    /// Writes the lists of files that workers need which fill their stores themselves, beside them.
+    fn write_lists(&self, group: &Group) -> Result<(), StoreError> {
+        for arm in &group.arms {
+            let path = self.path(group, arm);
+            let files = self.files_of(&arm.case.dataset);
+            if let (Some(files), Some(list)) = (files, list_beside(&path)) {
+                files.0.write(&list)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the folders of files of some arms into the page cache, in the order in which they lie:
@@ -382,10 +439,12 @@ impl Stores {
             Shape::Blobs => {}
             Shape::Rows | Shape::NoRows => return self.verify_rows(&path, case, written),
             Shape::NoBlobs => return shapes::verify_empty(&path, case),
+            Shape::Tree => return trees::verify(&path, case, written),
         }
         let settings = shapes::settings_to_verify(case);
         let mut session = engine.open(&path, &settings)?.session()?;
-        let mut scratch = Vec::new();
+        let first = self.first_content(&case.dataset);
+        let (mut scratch, mut unwritten) = (Vec::new(), Vec::new());
         let mut wrong = None;
         for key in 1..=case.dataset.count {
             if interruption::requested() {
@@ -394,7 +453,11 @@ impl Stores {
             session.read(key, &mut |bytes| {
                 let found = case.dataset.verify(key, bytes, &mut scratch);
                 let last = written.and_then(|written| written.generation(key));
-                if found.is_none() || last.is_some_and(|last| found != Some(last)) {
+                let is_right = match last {
+                    Some(last) => found == Some(generation_told(last, bytes.len())),
+                    None => found.is_some() || is_first(first.as_ref(), key, bytes, &mut unwritten),
+                };
+                if !is_right {
                     wrong.get_or_insert(key);
                 }
             })?;
@@ -513,8 +576,35 @@ fn is_ours(directory: &Path) -> bool {
     ownership::is_ours(directory).unwrap_or(false)
 }
 
+/// What of a generation a blob of so many bytes can tell; see [`Dataset::verify`].
+fn generation_told(generation: u64, bytes: usize) -> u64 {
+    match bytes {
+        0 => 0,
+        1..GENERATION_BYTES => generation & ((1 << (8 * bytes)) - 1),
+        _ => generation,
+    }
+}
+
+/// Whether a blob is as its store was filled; `buffer` is working memory.
+fn is_first(first: &dyn Content, key: u64, bytes: &[u8], buffer: &mut Vec<u8>) -> bool {
+    first.fill(key, buffer).is_ok() && buffer.as_slice() == bytes
+}
+
+/// Where the list of files lies that a dataset of files begins with, for a store of it.
+pub(crate) fn list_beside(store: &Path) -> Option<PathBuf> {
+    Some(store.parent()?.join("files.list"))
+}
+
+/// Files of somebody else that an arm reads.
+fn foreign_files(case: &Case, path: &Path) -> Result<Vec<PathBuf>, EngineError> {
+    match engine(case) {
+        Some(engine) if path.exists() => engine.foreign_files(path),
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// Fills one store under a provisional name, then gives it its own.
-fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
+fn fill_one(path: &Path, case: &Case, content: &dyn Content) -> Result<(), StoreError> {
     let Some(engine) = engine(case) else {
         return Ok(());
     };
@@ -526,7 +616,7 @@ fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
         }
     }
     // Only with what is stored: arms that share it may read it in their own ways.
-    let filled = shapes::create(engine, &partial, case);
+    let filled = shapes::create(engine, &partial, case, content);
     if let Err(error) = filled {
         remove(&partial)?;
         for companion in engine.companions(&partial) {
@@ -544,19 +634,22 @@ fn fill_one(path: &Path, case: &Case) -> Result<(), StoreError> {
 }
 
 /// Content that ends with an error when the user interrupts.
-struct Interruptible<'a>(&'a Dataset);
+struct Interruptible<'a>(&'a dyn Content);
 
-impl sqlitmus_engines::Content for Interruptible<'_> {
+impl Content for Interruptible<'_> {
     fn count(&self) -> u64 {
-        self.0.count
+        self.0.count()
     }
 
     fn fill(&self, key: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
         if interruption::requested() {
             return Err(std::io::ErrorKind::Interrupted.into());
         }
-        self.0.fill(key, 0, buffer);
-        Ok(())
+        self.0.fill(key, buffer)
+    }
+
+    fn files(&self) -> Option<&FileList> {
+        self.0.files()
     }
 }
 
@@ -577,6 +670,12 @@ fn footprint(path: &Path, case: &Case) -> Result<Option<Footprint>, StoreError> 
     };
     let companions = engine.companions(path);
     let content_bytes = shapes::content_bytes(case);
+    let foreign = engine.foreign_files(path)?;
+    if let Some((first, others)) = foreign.split_first() {
+        // The list of them is ours and no part of what they take.
+        let measured = sqlitmus_engines::footprint::measure(first, others, content_bytes)?;
+        return Ok(Some(measured));
+    }
     Ok(Some(sqlitmus_engines::footprint::measure(
         path,
         &companions,

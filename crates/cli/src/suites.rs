@@ -19,6 +19,11 @@ const TEXTS: &[(&str, &str)] = &[
     ("builds", include_str!("../../../suites/builds.toml")),
     ("writers", include_str!("../../../suites/writers.toml")),
     ("scanners", include_str!("../../../suites/scanners.toml")),
+    (
+        "file-index",
+        include_str!("../../../suites/file-index.toml"),
+    ),
+    ("disks", include_str!("../../../suites/disks.toml")),
 ];
 
 /// The suites built into this program.

@@ -3,6 +3,7 @@
 //!
 //! It decides nothing: order, number and length of slices come from the orchestrator.
 
+mod index_trial;
 mod introduction;
 pub mod scanned;
 mod team_trial;
@@ -10,15 +11,17 @@ mod team_trial;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use sqlitmus_core::case::Workload;
-use sqlitmus_core::dataset::{Dataset, consume, digest};
+use sqlitmus_core::dataset::{Dataset, SizeDistribution, consume, digest};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_core::run::is_level;
-use sqlitmus_engines::{EngineError, Session};
+use sqlitmus_engines::own_files::{FileContent, FileList};
+use sqlitmus_engines::{EngineError, Session, Store};
 
 use crate::failure::with_causes;
 use crate::machine::device_reads::DeviceReads;
@@ -28,6 +31,8 @@ use crate::machine::system_calls::SystemCallCounter;
 use crate::machine::{own_program, processor};
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 use crate::slowdown::Slowdown;
+use crate::stores::list_beside;
+pub use index_trial::GENERATED_TREE;
 use team_trial::TeamTrial;
 
 /// Latencies are recorded up to this; longer ones count as this.
@@ -152,6 +157,21 @@ struct Trial {
     slowdown: Slowdown,
 }
 
+/// Fills a store that nothing outlives, with what the other stores of the dataset beside it hold.
+fn load(store: &dyn Store, dataset: &Dataset, path: &Path) -> Result<(), EngineError> {
+    let list = match &dataset.size {
+        SizeDistribution::Files(_) => list_beside(path),
+        _ => None,
+    };
+    match list {
+        Some(list) => {
+            let content = FileContent(Arc::new(FileList::read(&list)?));
+            store.load(&content, &mut |_| {})
+        }
+        None => store.load(dataset, &mut |_| {}),
+    }
+}
+
 /// Content of the batch that is written next, made before the clock starts.
 #[derive(Default)]
 struct Batch {
@@ -189,7 +209,7 @@ impl Trial {
             engine.open(store, &case.settings)?
         } else {
             let store = engine.create(store, &case.settings)?;
-            store.load(&case.dataset, &mut |_| {})?;
+            load(store.as_ref(), &case.dataset, &preparation.store)?;
             store
         };
         let mut session = store.session()?;

@@ -1,6 +1,6 @@
 //! Run files of every format version so far can still be read and rendered. The files under
 //! `tests/runs/` are real runs of the smallest scale and are never changed, only added to; what they
-//! look like as text is kept beside them (`UPDATE_GOLDEN=1` writes it anew).
+//! look like in every format is kept beside them (`UPDATE_GOLDEN=1` writes it anew).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,15 +37,27 @@ fn every_old_run_is_rendered_in_every_format() {
         assert!(html.starts_with("<!DOCTYPE html>") && html.contains("Overwrite one blob"));
         let json: serde_json::Value = serde_json::from_str(&rendered(&run, "json")).expect("JSON");
         assert_eq!(json["run"]["state"], "complete");
-        for (format, extension) in [("terminal", "txt"), ("markdown", "md")] {
+        for (format, extension) in [
+            ("terminal", "txt"),
+            ("markdown", "md"),
+            ("html", "html"),
+            ("csv", "csv"),
+            ("json", "json"),
+            ("svg", "svg"),
+        ] {
             let text = rendered(&run, format);
-            assert!(!text.contains("NaN"), "{text}");
+            assert!(!text.contains(">NaN") && !text.contains(" NaN"), "{format}");
             let golden = run.with_extension(extension);
             if std::env::var_os("UPDATE_GOLDEN").is_some() {
                 std::fs::write(&golden, &text).expect("golden written");
             }
             let expected = std::fs::read_to_string(&golden).expect("a golden text");
-            assert_eq!(text, expected, "{}", run.display());
+            assert!(
+                text == expected,
+                "{} differs from {}",
+                run.display(),
+                golden.display()
+            );
         }
         let csv = rendered(&run, "csv");
         let samples: usize = sqlitmus_runfile::read(&run)

@@ -172,6 +172,33 @@ pub enum Workload {
         /// The batch ends after the first life that ends after so many milliseconds; 0: never.
         limit_ms: u64,
     },
+    /// A directory tree is recorded in a database, or only walked. An operation is one entry; a slice is
+    /// the whole tree, which has as many entries as the dataset.
+    Index {
+        /// How.
+        way: IndexWay,
+        /// Threads that walk.
+        walkers: u32,
+        /// Path of the directory that is walked; without one, [`crate::generated_tree`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
+        /// The recording ends soon after so many milliseconds, done or not; 0: never.
+        limit_ms: u64,
+    },
+}
+
+/// How a directory tree is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IndexWay {
+    /// As published: one thread, and for each entry a statement and a commit of its own.
+    Naive,
+    /// Several threads walk, and one writes in batches, into an empty database.
+    Best,
+    /// As the best way, over a database in which the same tree is recorded already.
+    Again,
+    /// Nothing is recorded: the tree is walked, and every entry looked at.
+    Walk,
 }
 
 /// How often a job's record is updated in its life, as in the published study of job queues.
@@ -213,6 +240,8 @@ pub enum Shape {
     NoRows,
     /// No blobs at rest.
     NoBlobs,
+    /// Nothing, beside a tree whose entries go in.
+    Tree,
 }
 
 impl Workload {
@@ -222,6 +251,7 @@ impl Workload {
         match self {
             Self::Read { .. } | Self::PointQuery { .. } => false,
             Self::Traffic { writers, .. } => *writers > 0,
+            Self::Index { way, .. } => matches!(way, IndexWay::Naive | IndexWay::Best),
             Self::Overwrite { .. }
             | Self::Import { .. }
             | Self::Update { .. }
@@ -237,7 +267,7 @@ impl Workload {
                 *order
             }
             Self::PointQuery { .. } | Self::Traffic { .. } => KeyOrder::Random,
-            Self::Import { .. } | Self::JobQueue { .. } => KeyOrder::Ascending,
+            Self::Import { .. } | Self::JobQueue { .. } | Self::Index { .. } => KeyOrder::Ascending,
         }
     }
 
@@ -249,6 +279,7 @@ impl Workload {
             Self::PointQuery { .. } | Self::Update { .. } | Self::Traffic { .. } => Shape::Rows,
             Self::Import { .. } => Shape::NoRows,
             Self::JobQueue { .. } => Shape::NoBlobs,
+            Self::Index { .. } => Shape::Tree,
         }
     }
 
@@ -273,6 +304,11 @@ impl Workload {
             | Self::Import { .. }
             | Self::Update { .. } => 1,
             Self::PointQuery { threads, .. } | Self::JobQueue { threads, .. } => *threads,
+            Self::Index {
+                way: IndexWay::Naive,
+                ..
+            } => 1,
+            Self::Index { way, walkers, .. } => walkers + u32::from(*way != IndexWay::Walk),
             Self::Traffic {
                 readers,
                 writers,
@@ -302,6 +338,7 @@ impl Workload {
             Self::Update { .. } => "update",
             Self::Traffic { .. } => "queries and updates",
             Self::JobQueue { .. } => "job",
+            Self::Index { .. } => "index",
         }
     }
 }
@@ -364,8 +401,14 @@ fn as_text(part: &impl Serialize) -> String {
 /// not for adversaries.
 #[must_use]
 pub fn fingerprint(text: &str) -> u64 {
-    let folded = text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    fingerprint_of(text.as_bytes())
+}
+
+/// As [`fingerprint`], of any bytes.
+#[must_use]
+pub fn fingerprint_of(bytes: &[u8]) -> u64 {
+    let folded = bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
     });
     mix(folded)
 }

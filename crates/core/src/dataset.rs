@@ -46,6 +46,32 @@ pub enum SizeDistribution {
     },
     /// Sizes with weights.
     Histogram(Vec<(u32, u32)>),
+    /// Those of files that are there. Generation 0 of a blob is the content of its file, which whoever
+    /// reads files has to provide; later generations are made as for every dataset.
+    Files(FileSizes),
+}
+
+/// Sizes of a sample of somebody's files: blob 1 is the first of them.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSizes {
+    /// Tells samples apart: a digest of where the files are, their names and their sizes, in
+    /// hexadecimal digits.
+    pub identity: String,
+    /// Bytes of each file.
+    pub bytes: Vec<u32>,
+}
+
+/// Without the sizes: the identity stands for them, and there may be many.
+impl std::fmt::Debug for FileSizes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "FileSizes({}, {})",
+            self.identity,
+            self.bytes.len()
+        )
+    }
 }
 
 /// What is wrong with a dataset's description.
@@ -102,6 +128,10 @@ impl Dataset {
                 }
                 classes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
             }
+            SizeDistribution::Files(files) if files.bytes.len() as u64 != self.count => {
+                return Err(DatasetError::Sizes("there is not one file for each blob"));
+            }
+            SizeDistribution::Files(files) => files.bytes.iter().copied().max().unwrap_or(0),
         };
         if largest > MAXIMUM_BLOB_BYTES {
             return Err(DatasetError::Sizes(
@@ -117,6 +147,11 @@ impl Dataset {
         let mut stream = self.stream(key, u64::MAX);
         let bytes = match &self.size {
             SizeDistribution::Fixed(bytes) => *bytes,
+            SizeDistribution::Files(files) => {
+                let index = usize::try_from(key).ok().and_then(|key| key.checked_sub(1));
+                let found = index.and_then(|index| files.bytes.get(index));
+                found.copied().unwrap_or(0)
+            }
             SizeDistribution::Uniform(low, high) => {
                 let span = u64::from(high - low) + 1;
                 low + bounded(stream.next_u64(), span) as u32
@@ -349,6 +384,25 @@ mod tests {
                 assert_eq!(data.verify(3, &bytes[..last], &mut scratch), None);
             }
         }
+    }
+
+    #[test]
+    fn sizes_of_files_are_theirs_and_one_a_blob() {
+        let files = FileSizes {
+            identity: "1f".to_owned(),
+            bytes: vec![0, 5, 70_000],
+        };
+        let mut data = dataset(SizeDistribution::Files(files));
+        assert!(data.validate().is_err(), "three sizes for 1000 blobs");
+        data.count = 3;
+        assert_eq!(data.validate(), Ok(()));
+        assert_eq!(data.total_bytes(), 70_005);
+        assert_eq!([1, 2, 3].map(|key| data.value_bytes(key)), [0, 5, 70_000]);
+        let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
+        data.fill(3, 9, &mut bytes);
+        assert_eq!(data.verify(3, &bytes, &mut scratch), Some(9));
+        // What it is called in messages and paths does not grow with the number of files.
+        assert_eq!(format!("{:?}", data.size), "Files(FileSizes(1f, 3))");
     }
 
     #[test]

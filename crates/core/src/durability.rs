@@ -8,8 +8,10 @@ pub mod content;
 pub mod finding;
 pub mod judgement;
 pub mod plan;
+pub mod proof;
 
 pub use content::{Batches, Found, examine};
 pub use finding::{Finding, KeyFinding, StoreFinding, find};
 pub use judgement::{Claim, NextTier, Row, Table, Tally, judge};
 pub use plan::{Configuration, Cut, CutKind, DurabilityPlan, DurabilityRun, Ending, Speed};
+pub use proof::{Cuts, Proof, Standing, proofs, prove, standing};

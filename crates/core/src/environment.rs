@@ -10,6 +10,16 @@ pub const UNKNOWN: &str = "unknown";
 /// The text of the governor where no frequency control is visible, as in most virtual machines.
 pub const NOT_EXPOSED: &str = "not exposed";
 
+/// How the names of facts begin that say what was proved of an arm ([`crate::durability::Proof`]): its
+/// name follows. They are kept with a run's facts, but are not about its machine.
+pub const PROVED_DURABILITY: &str = "proved_durability:";
+
+/// Whether a fact is about the machine or the place.
+#[must_use]
+pub fn is_about_machine(name: &str) -> bool {
+    !name.starts_with(PROVED_DURABILITY)
+}
+
 /// The names of facts, in the order in which they are stored. Units stand last.
 pub mod fact {
     /// The processor's model as it names itself.
@@ -63,6 +73,17 @@ pub mod fact {
     pub const PLACE_PATH: &str = "place_path";
     /// Filesystem and disk of the place in a few words.
     pub const PLACE_DESCRIPTION: &str = "place_description";
+    /// What filesystem was made in an image for the run alone, as on the command line: `btrfs:nocow`.
+    pub const LOOPBACK: &str = "loopback";
+    /// All places that were measured one after the other, each in a run file of its own, as a JSON array
+    /// of texts: a directory's path, or a [`LOOPBACK`].
+    pub const PLACES: &str = "places";
+    /// Which of [`PLACES`] this is, from 1.
+    pub const PLACE_NUMBER: &str = "place_number";
+    /// Directory in whose scratch directory images of filesystems lie.
+    pub const IMAGES: &str = "images";
+    /// Size of each image in bytes, where it was asked for.
+    pub const IMAGE_BYTES: &str = "image_bytes";
     /// Kind of the filesystem: `ext4`, `btrfs`.
     pub const FILESYSTEM: &str = "filesystem";
     /// What is mounted there: a device, usually.

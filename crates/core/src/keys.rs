@@ -20,6 +20,9 @@ pub enum KeyOrder {
     Ascending,
     /// From the largest to the smallest.
     Descending,
+    /// As many draws as there are keys: the n-th most popular key in proportion to 1/n (G. K. Zipf,
+    /// 1949), which keys are popular being random. Some keys come often and some not at all.
+    Zipf,
 }
 
 impl KeyOrder {
@@ -31,9 +34,31 @@ impl KeyOrder {
             Self::Ascending => {}
             Self::Descending => keys.reverse(),
             Self::Random => shuffle(&mut keys, seed),
+            Self::Zipf => {
+                shuffle(&mut keys, seed);
+                return zipf_draws(&keys, seed);
+            }
         }
         keys
     }
+}
+
+/// As many draws as there are keys, the first of which is the most popular.
+fn zipf_draws(by_rank: &[u32], seed: u64) -> Vec<u32> {
+    let mut up_to = Vec::with_capacity(by_rank.len());
+    let mut weight = 0.0;
+    for rank in 1..=by_rank.len() {
+        weight += 1.0 / rank as f64;
+        up_to.push(weight);
+    }
+    let mut stream = Xoshiro256PlusPlus::seed_from_u64(!seed);
+    let draw = |_: &u32| {
+        // 53 bits, the precision of a double, in [0, 1).
+        let ticket = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * weight;
+        let rank = up_to.partition_point(|end| *end <= ticket);
+        by_rank[rank.min(by_rank.len() - 1)]
+    };
+    by_rank.iter().map(draw).collect()
 }
 
 /// Puts the items in a seeded random order (Fisher and Yates; Durstenfeld's algorithm 235, 1964).
@@ -155,6 +180,24 @@ mod tests {
         let mut sorted = keys;
         sorted.sort_unstable();
         assert_eq!(sorted, KeyOrder::Ascending.keys(1000, 1));
+    }
+
+    #[test]
+    fn the_popular_keys_of_zipf_come_as_often_as_they_should() {
+        let keys = KeyOrder::Zipf.keys(10_000, 3);
+        assert_eq!(keys.len(), 10_000);
+        assert_eq!(keys, KeyOrder::Zipf.keys(10_000, 3));
+        assert_ne!(keys, KeyOrder::Zipf.keys(10_000, 4));
+        let mut counts = std::collections::BTreeMap::new();
+        keys.iter()
+            .for_each(|key| *counts.entry(*key).or_insert(0u32) += 1);
+        let mut counts: Vec<u32> = counts.into_values().collect();
+        counts.sort_unstable();
+        counts.reverse();
+        // The harmonic number of 10,000 is 9.79: the first is drawn 1022 times, the second half as often.
+        assert!((900..1150).contains(&counts[0]), "{}", counts[0]);
+        assert!((430..600).contains(&counts[1]), "{}", counts[1]);
+        assert_eq!(KeyOrder::Zipf.keys(1, 1), [1]);
     }
 
     #[test]

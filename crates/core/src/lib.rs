@@ -2,6 +2,7 @@
 //! order (schedule), and what follows from it (statistics, verdicts, claims). Nothing here reads
 //! a clock, a file or the environment, so all of it can be tested with worked values.
 
+pub mod advice;
 pub mod analysis;
 pub mod case;
 pub mod claims;
@@ -9,6 +10,7 @@ pub mod conclusion;
 pub mod dataset;
 pub mod durability;
 pub mod environment;
+pub mod generated_tree;
 pub mod judgement;
 pub mod keys;
 pub mod latencies;

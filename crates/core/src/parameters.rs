@@ -12,12 +12,16 @@ use crate::units::parse_bytes;
 pub const PARAMETERS: &[(&str, &str)] = &[
     (
         "rows",
-        "rows in every table, or jobs that a batch takes turns with",
+        "rows in every table, entries of a generated tree, or jobs that a batch takes turns with",
     ),
-    ("text_bytes", "bytes in every text column or job record"),
+    (
+        "text_bytes",
+        "bytes in every text column, job record or file of a generated tree",
+    ),
     ("hit_percent", "queries of a hundred that find their row"),
     ("threads", "numbers of threads, such as 1,2,4"),
     ("limit_ms", "longest time of one batch in milliseconds"),
+    ("tree", "directory to record instead of a generated one"),
 ];
 
 impl Suite {
@@ -100,12 +104,23 @@ impl Suite {
                     _ => false,
                 }))
             }
+            "tree" => {
+                let path = value.starts_with('/').then(|| value.to_owned())?;
+                Some(self.change_workloads(|workload| match workload {
+                    SuiteWorkload::Index { tree, .. } => {
+                        *tree = Some(path.clone());
+                        true
+                    }
+                    _ => false,
+                }))
+            }
             _ => {
                 let limit: u64 = value.parse().ok()?;
                 Some(self.change_workloads(|workload| match workload {
                     SuiteWorkload::Import { limit_ms, .. }
                     | SuiteWorkload::Update { limit_ms, .. }
-                    | SuiteWorkload::JobQueue { limit_ms, .. } => {
+                    | SuiteWorkload::JobQueue { limit_ms, .. }
+                    | SuiteWorkload::Index { limit_ms, .. } => {
                         *limit_ms = limit;
                         true
                     }
@@ -187,6 +202,7 @@ fn allowed(name: &str) -> String {
         "rows" => "a whole number from 1, such as 100000 or 100K".to_owned(),
         "text_bytes" => format!("a number of bytes up to {MAXIMUM_BLOB_BYTES}, such as 1000"),
         "hit_percent" => "a whole number from 1 to 100".to_owned(),
+        "tree" => "the full path of a directory".to_owned(),
         "threads" => format!("numbers from 1 to {MOST_THREADS}, such as 1,2,4"),
         _ => "a whole number; 0 is no limit".to_owned(),
     }

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::advice::AdviceRecord;
 use crate::case::{Case, Durability, Workload};
 use crate::dataset::{Dataset, mix};
 use crate::names::{is_plain, nearest};
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
 use crate::suite::{
-    Chart, Claim, PublishedRate, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload,
+    Chart, ChartKind, Claim, PublishedRate, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload,
+    Versus,
 };
 use crate::verdict::DEFAULT_THRESHOLD;
 
@@ -20,6 +22,16 @@ pub const TWIN_SUFFIX: &str = "~twin";
 
 /// Threads of one trial, at the most: far more than any machine's cores tell nothing about storage.
 pub const MOST_THREADS: u32 = 256;
+
+/// The engine that trees are recorded with, and those of its settings that are put in force for that.
+const INDEX_ENGINE: &str = "sqlite";
+const INDEX_SETTINGS: [&str; 5] = [
+    "journal_mode",
+    "synchronous",
+    "cache",
+    "transaction",
+    "checkpoint",
+];
 
 /// What a plan needs to know about an engine.
 pub trait Catalogue {
@@ -63,6 +75,9 @@ pub struct Plan {
     /// How long to measure, where that was asked for.
     #[serde(default)]
     pub stopping: Stopping,
+    /// What an advice run is about; of all other runs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Box<AdviceRecord>>,
 }
 
 /// Of runs that were measured before it could be chosen.
@@ -116,6 +131,9 @@ pub struct Arm {
     /// What somebody published for it, as number and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_rate: Option<PublishedRate>,
+    /// What else was published for it: the same on other places or machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_published_rates: Vec<PublishedRate>,
 }
 
 impl Arm {
@@ -124,6 +142,39 @@ impl Arm {
     pub fn is_twin(&self) -> bool {
         self.name.ends_with(TWIN_SUFFIX)
     }
+
+    /// All that was published for it.
+    pub fn published_rates(&self) -> impl Iterator<Item = &PublishedRate> {
+        self.published_rate
+            .iter()
+            .chain(&self.further_published_rates)
+    }
+}
+
+/// A chart for each group about blobs, against its baseline: for suites that have none of their own, so that
+/// every figure is shown somewhere. Rows and jobs have tables in any case.
+fn implied_charts(groups: &[Group]) -> Vec<Chart> {
+    let about_blobs = |group: &&Group| {
+        let mut arms = group.arms.iter();
+        arms.all(|arm| arm.case.workload.is_about_blobs())
+    };
+    let chart = |group: &Group| {
+        let arms = || group.arms.iter().filter(|arm| !arm.is_twin());
+        let baseline = arms().find(|arm| arm.name == group.baseline);
+        let versus = baseline.map(|baseline| Versus {
+            arm: baseline.name.clone(),
+            label: baseline.label.clone(),
+        });
+        Chart {
+            title: group.name.clone(),
+            shows: ChartKind::Time,
+            answers: String::new(),
+            arms: arms().map(|arm| arm.name.clone()).collect(),
+            versus: versus.into_iter().collect(),
+            published: Vec::new(),
+        }
+    };
+    groups.iter().filter(about_blobs).map(chart).collect()
 }
 
 impl Plan {
@@ -149,17 +200,22 @@ impl Plan {
             .iter()
             .map(|group| resolver.group(group))
             .collect::<Result<Vec<_>, _>>()?;
+        let charts = match suite.chart.is_empty() {
+            true => implied_charts(&groups),
+            false => suite.chart.clone(),
+        };
         let plan = Self {
             suite: suite.name.clone(),
             question: suite.question.clone(),
             scale: scale.to_owned(),
             seed,
             groups,
-            charts: suite.chart.clone(),
+            charts,
             claims: suite.claim.clone(),
             conclusion: suite.conclusion.clone(),
             threshold: DEFAULT_THRESHOLD,
             stopping: Stopping::default(),
+            advice: None,
         };
         resolver.check_references(&plan)?;
         Ok(plan)
@@ -295,6 +351,7 @@ impl Resolver<'_> {
             label: format!("{}, again", baseline.label),
             case: baseline.case.clone(),
             published_rate: None,
+            further_published_rates: Vec::new(),
         };
         arms.push(twin);
         Ok(Group {
@@ -396,6 +453,11 @@ impl Resolver<'_> {
         let durability = arm.durability.unwrap_or(group.durability);
         let promised = self.catalogue.durability(&arm.engine, &settings);
         let workload = self.workload(group, arm, dataset, threads)?;
+        let mut published = arm
+            .published_rate
+            .iter()
+            .filter(|published| published.threads == threads)
+            .cloned();
         if workload.writes() && promised < durability {
             let problem = format!(
                 "arm `{}` is to survive {durability}, but its settings promise {promised}",
@@ -416,11 +478,8 @@ impl Resolver<'_> {
                 cache: group.cache,
                 scanner: arm.scanner.unwrap_or_default(),
             },
-            published_rate: arm
-                .published_rate
-                .iter()
-                .find(|published| published.threads == threads)
-                .cloned(),
+            published_rate: published.next(),
+            further_published_rates: published.collect(),
         })
     }
 
@@ -470,7 +529,34 @@ impl Resolver<'_> {
             Workload::Update { operations: 0, .. } | Workload::JobQueue { operations: 0, .. } => {
                 Err(self.error(in_arm("no operations".to_owned()), String::new()))
             }
+            Workload::Index { .. } => {
+                self.check_index(arm)?;
+                Ok(workload)
+            }
             workload => Ok(workload),
+        }
+    }
+
+    /// A tree is recorded by the library that is built in, with these settings and no others.
+    fn check_index(&self, arm: &SuiteArm) -> Result<(), SuiteError> {
+        if arm.engine != INDEX_ENGINE {
+            let problem = format!(
+                "arm `{}`: engine `{}` records no trees",
+                arm.name, arm.engine
+            );
+            let hint = format!("its engine is `{INDEX_ENGINE}`");
+            return Err(self.error(problem, hint));
+        }
+        match arm
+            .settings
+            .keys()
+            .find(|name| !INDEX_SETTINGS.contains(&name.as_str()))
+        {
+            None => Ok(()),
+            Some(name) => {
+                let problem = format!("arm `{}`: recording a tree has no `{name}`", arm.name);
+                Err(self.error(problem, format!("there are {}", INDEX_SETTINGS.join(", "))))
+            }
         }
     }
 

@@ -64,6 +64,7 @@ impl Rows {
             SizeDistribution::Histogram(classes) => {
                 classes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
             }
+            SizeDistribution::Files(files) => files.bytes.iter().copied().max().unwrap_or(0),
         };
         let bytes = POOL_BYTES.max(2 * widest as usize);
         let mut stream = Xoshiro256PlusPlus::seed_from_u64(mix(dataset.seed ^ 0x726f_7773));

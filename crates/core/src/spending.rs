@@ -108,5 +108,6 @@ fn slice_ns(measurements: &Measurements<'_>, group: &Group, arm: &Arm) -> f64 {
             limit_ms,
             ..
         } => limited(operations, limit_ms),
+        Workload::Index { limit_ms, .. } => limited(arm.case.dataset.count, limit_ms),
     }
 }

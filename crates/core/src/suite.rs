@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{CacheState, Databases, Durability, Scanner, Workload, Writing};
+use crate::case::{CacheState, Databases, Durability, IndexWay, Scanner, Workload, Writing};
 use crate::dataset::SizeDistribution;
 use crate::plan::Turns;
 
@@ -174,6 +174,15 @@ pub enum SuiteWorkload {
         /// Longest time of one batch in milliseconds; 0: none.
         limit_ms: u64,
     },
+    /// As [`Workload::Index`]; the way is the arms' own.
+    Index {
+        /// Threads that walk.
+        walkers: u32,
+        /// Path of the directory that is walked; without one a tree is generated.
+        tree: Option<String>,
+        /// Longest time of one recording in milliseconds; 0: none.
+        limit_ms: u64,
+    },
 }
 
 /// What an arm may have of its own in its group's workload. What the workload has no use for is
@@ -191,6 +200,8 @@ pub struct ArmWorkload {
     pub limit_ms: Option<u64>,
     /// How several threads' updates get into the database.
     pub writing: Option<Writing>,
+    /// How a tree is recorded.
+    pub way: Option<IndexWay>,
 }
 
 impl SuiteWorkload {
@@ -266,6 +277,21 @@ impl SuiteWorkload {
                 threads,
                 limit_ms: own.limit_ms.unwrap_or(*limit_ms),
             },
+            Self::Index {
+                walkers,
+                tree,
+                limit_ms,
+            } => {
+                let way = own
+                    .way
+                    .ok_or_else(|| "its workload has no `way`".to_owned())?;
+                Workload::Index {
+                    way,
+                    walkers: if way == IndexWay::Naive { 1 } else { *walkers },
+                    tree: tree.clone(),
+                    limit_ms: own.limit_ms.unwrap_or(*limit_ms),
+                }
+            }
         })
     }
 
@@ -275,7 +301,9 @@ impl SuiteWorkload {
         let is_query = matches!(self, Self::PointQuery { .. });
         let is_traffic = matches!(self, Self::Traffic { .. });
         let is_update = matches!(self, Self::Update { .. });
-        let is_limited = is_update || matches!(self, Self::Import { .. } | Self::JobQueue { .. });
+        let is_index = matches!(self, Self::Index { .. });
+        let is_limited =
+            is_update || is_index || matches!(self, Self::Import { .. } | Self::JobQueue { .. });
         let has_threads = is_query || is_traffic || matches!(self, Self::JobQueue { .. });
         let given = [
             (
@@ -287,6 +315,7 @@ impl SuiteWorkload {
             ("order", own.order.is_some(), is_update),
             ("limit_ms", own.limit_ms.is_some(), is_limited),
             ("writing", own.writing.is_some(), is_traffic),
+            ("way", own.way.is_some(), is_index),
             ("threads", !arm.threads.is_empty(), has_threads),
         ];
         match given.iter().find(|(_, given, useful)| *given && !useful) {
@@ -302,7 +331,10 @@ impl SuiteWorkload {
             | Self::Import { operations, .. }
             | Self::Update { operations, .. }
             | Self::JobQueue { operations, .. } => Some(operations),
-            Self::Read { .. } | Self::PointQuery { .. } | Self::Traffic { .. } => None,
+            Self::Read { .. }
+            | Self::PointQuery { .. }
+            | Self::Traffic { .. }
+            | Self::Index { .. } => None,
         }
     }
 }
@@ -355,6 +387,14 @@ pub struct PublishedRate {
     pub cpu_percent: Option<u32>,
     /// Machine it is from.
     pub machine: String,
+}
+
+impl PublishedRate {
+    /// Operations in a second, as they follow from number and time.
+    #[must_use]
+    pub fn per_second(&self) -> f64 {
+        self.operations as f64 / (self.elapsed_ms as f64 / 1e3)
+    }
 }
 
 fn one_thread() -> u32 {

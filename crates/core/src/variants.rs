@@ -65,6 +65,7 @@ fn copy(original: &Arm, name: &str, difference: Difference) -> Arm {
     let mut copy = original.clone();
     copy.name = format!("{}.{name}", original.name);
     copy.published_rate = None;
+    copy.further_published_rates.clear();
     copy.label = match difference {
         Difference::Library => format!("{}, library {name}", original.label),
         Difference::Program => format!("{}, worker {name}", original.label),

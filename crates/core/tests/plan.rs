@@ -738,3 +738,22 @@ fn an_arm_with_several_numbers_of_threads_is_several_arms() {
     assert!(problem(&format!("{arms}workload = {{ limit_ms = 5 }}")).contains("`limit_ms`"));
     assert!(problem(&format!("{arms}workload = {{ hit_percent = 0 }}")).contains("1 to 100"));
 }
+
+#[test]
+fn a_suite_without_charts_has_one_for_each_group_about_blobs() {
+    let (start, end) = (GOOD.find("[[chart]]"), GOOD.find("[[claim]]"));
+    let (start, end) = (start.expect("a chart"), end.expect("a claim"));
+    let text = format!("{}{}", &GOOD[..start], &GOOD[end..]);
+    let plan = resolve(&text, "default", 1).expect("a plan");
+    let [read, write] = plan.charts.as_slice() else {
+        panic!("{} charts", plan.charts.len());
+    };
+    assert_eq!(
+        (read.title.as_str(), write.title.as_str()),
+        ("read", "write")
+    );
+    assert_eq!(read.arms, ["read-plain", "read-fast"]);
+    assert_eq!(read.versus.len(), 1);
+    assert_eq!(read.versus[0].arm, "read-plain");
+    assert_eq!(write.arms, ["write-off", "write-full", "write-beta"]);
+}

@@ -14,6 +14,7 @@ use sqlitmus_core::case::Durability;
 use sqlitmus_core::dataset::Dataset;
 use sqlitmus_core::settings::{SettingSpecification, Settings, SettingsError};
 
+use crate::own_files::FileList;
 use crate::rows::RowEngine;
 use crate::sqlite::SqliteError;
 
@@ -42,6 +43,13 @@ pub trait Engine: Sync {
     /// What a committed write survives with these settings, as the engine's documentation
     /// promises it.
     fn durability(&self, settings: &Settings) -> Durability;
+
+    /// Names of the settings that decide what a committed write survives: two stores that differ in
+    /// others only are alike in that. The default names all, which is always true.
+    fn durability_settings(&self) -> Vec<&'static str> {
+        let all = self.settings().iter();
+        all.map(|specification| specification.name).collect()
+    }
 
     /// Creates an empty store at a path that does not exist.
     ///
@@ -73,6 +81,15 @@ pub trait Engine: Sync {
     /// moment, such as a journal.
     fn companions(&self, _path: &Path) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// Files that the store at `path` reads and that belong to somebody else. They are part of what it
+    /// takes on disk and in the page cache, and never of what is written or removed.
+    ///
+    /// # Errors
+    /// The store does not say which they are.
+    fn foreign_files(&self, _path: &Path) -> Result<Vec<PathBuf>, EngineError> {
+        Ok(Vec::new())
     }
 }
 
@@ -193,6 +210,11 @@ pub trait Content: Sync {
     /// # Errors
     /// The source cannot be read.
     fn fill(&self, key: u64, buffer: &mut Vec<u8>) -> io::Result<()>;
+
+    /// The files that the blobs are the content of, if they come from files.
+    fn files(&self) -> Option<&FileList> {
+        None
+    }
 }
 
 impl Content for Dataset {

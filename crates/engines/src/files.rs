@@ -45,6 +45,7 @@ use path::BlobPath;
 
 pub use path::Layout;
 pub use walk::layout_of;
+pub(crate) use write::{close, file_mode, write_at_start};
 
 /// One file for each blob.
 #[derive(Debug, Clone, Copy)]
@@ -221,6 +222,10 @@ impl Engine for Files {
         }
     }
 
+    fn durability_settings(&self) -> Vec<&'static str> {
+        vec!["write", "sync"]
+    }
+
     fn create(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError> {
         let means = Means::from(settings)?;
         match mkdir(path, Mode::from_raw_mode(0o777)) {
@@ -267,7 +272,7 @@ fn is_no_directory(error: &io::Error) -> bool {
     )
 }
 
-fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     open(path, flags, Mode::empty())
 }
@@ -378,19 +383,19 @@ impl Session for FilesSession {
 
 /// A system call that failed, and what it was for.
 #[derive(Debug, Clone, Copy)]
-struct Failure {
+pub(crate) struct Failure {
     doing: &'static str,
-    errno: Errno,
+    pub(crate) errno: Errno,
 }
 
 impl Failure {
     /// For `map_err`: the call was made in order to `doing`.
-    fn of(doing: &'static str) -> impl FnOnce(Errno) -> Self {
+    pub(crate) fn of(doing: &'static str) -> impl FnOnce(Errno) -> Self {
         move |errno| Self { doing, errno }
     }
 
     /// The error to report, where the file's absence is no surprise.
-    fn at(self, path: PathBuf) -> EngineError {
+    pub(crate) fn at(self, path: PathBuf) -> EngineError {
         EngineError::Io {
             doing: self.doing,
             path,

@@ -7,11 +7,13 @@
 
 pub mod conformance;
 mod engine;
+pub mod external;
 pub mod files;
 pub mod footprint;
 mod key_map;
 pub mod memory;
 pub mod null;
+pub mod own_files;
 pub mod packfile;
 pub mod rows;
 pub mod sqlite;
@@ -23,9 +25,12 @@ use sqlitmus_core::names::nearest;
 
 /// All engines. To add one, add its line here.
 const ENGINES: &[&'static dyn Engine] = &[
+    &external::External,
     &files::Files,
+    &external::Hybrid,
     &memory::Memory,
     &null::Null,
+    &own_files::OwnFiles,
     &packfile::Packfile,
     &sqlite::Sqlite,
 ];

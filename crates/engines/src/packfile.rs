@@ -150,6 +150,10 @@ impl Engine for Packfile {
         }
     }
 
+    fn durability_settings(&self) -> Vec<&'static str> {
+        vec!["sync"]
+    }
+
     fn create(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError> {
         let means = Means::from(settings)?;
         Ok(Box::new(PackfileStore::create(path, means)?))

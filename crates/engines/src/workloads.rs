@@ -120,6 +120,8 @@ pub fn prepare(preparation: &Preparation<'_>) -> Result<Box<dyn Running>, Engine
         Workload::Read { .. } | Workload::Overwrite { .. } => {
             return Err(unfit("blobs are read and overwritten elsewhere"));
         }
+        // Walking is no engine's business.
+        Workload::Index { .. } => return Err(unfit("trees are recorded elsewhere")),
     })
 }
 

@@ -114,3 +114,43 @@ fn sqlite_journal_modes() {
     ]);
     check("sqlite", settings);
 }
+
+/// Both engines that keep contents in files.
+fn external_and_hybrid(lists: &[(&'static str, &[&'static str])]) {
+    check("external", combinations(lists));
+    let mut of_hybrid = lists.to_vec();
+    of_hybrid.push(("inline_limit", &["10000"]));
+    check("hybrid", combinations(&of_hybrid));
+}
+
+#[test]
+fn external_and_hybrid_in_one_directory() {
+    external_and_hybrid(&[
+        ("api", &["openat", "mmap"]),
+        ("read_transaction", &["held", "each"]),
+    ]);
+    let limits = [("inline_limit", &["1", "1000000"][..])];
+    check("hybrid", combinations(&limits));
+}
+
+#[test]
+fn external_and_hybrid_in_a_tree() {
+    external_and_hybrid(&[("layout", &["tree"]), ("transaction", &["all", "2"])]);
+}
+
+#[test]
+fn external_and_hybrid_synchronised() {
+    external_and_hybrid(&[("sync", &["fsync+dir"]), ("layout", &["tree"])]);
+    let full = [("sync", &["fsync+dir"][..]), ("synchronous", &["full"])];
+    check("external", combinations(&full));
+}
+
+#[test]
+fn external_and_hybrid_with_single_transactions_and_a_rollback_journal() {
+    external_and_hybrid(&[
+        ("transaction", &["one"]),
+        ("journal_mode", &["wal", "delete"]),
+        ("read_transaction", &["each"]),
+    ]);
+    external_and_hybrid(&[("checkpoint", &["included"])]);
+}

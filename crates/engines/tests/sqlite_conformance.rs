@@ -26,8 +26,14 @@ fn layouts_and_ways_of_reading() {
         ("select", "rowid"),
         ("select", "without-rowid"),
         ("select", "name"),
+        ("select", "with-metadata"),
+        ("select", "separate"),
+        ("select", "sqlar"),
         ("blob", "rowid"),
         ("blob", "name"),
+        ("blob", "with-metadata"),
+        ("blob", "separate"),
+        ("blob", "sqlar"),
     ] {
         for read_transaction in ["held", "each"] {
             check(&[
@@ -37,6 +43,44 @@ fn layouts_and_ways_of_reading() {
                 ("mmap", "all"),
             ]);
         }
+    }
+}
+
+#[test]
+fn chunks_and_names_in_memory() {
+    for api in ["select", "blob"] {
+        for (mmap, chunk_bytes) in [("0", "1024"), ("all", "10000"), ("0", "65536")] {
+            check(&[
+                ("api", api),
+                ("layout", "chunked"),
+                ("chunk_bytes", chunk_bytes),
+                ("mmap", mmap),
+            ]);
+        }
+        for layout in ["name", "sqlar"] {
+            for read_transaction in ["held", "each"] {
+                check(&[
+                    ("api", api),
+                    ("layout", layout),
+                    ("catalogue", "memory"),
+                    ("read_transaction", read_transaction),
+                ]);
+            }
+        }
+    }
+}
+
+#[test]
+fn layouts_by_single_transactions_and_without_mapping() {
+    for layout in ["with-metadata", "separate", "chunked", "sqlar"] {
+        for transaction in ["one", "2"] {
+            check(&[("layout", layout), ("transaction", transaction)]);
+        }
+        check(&[
+            ("layout", layout),
+            ("prepare", "each"),
+            ("page_size", "16384"),
+        ]);
     }
 }
 

@@ -49,6 +49,8 @@ enum Target {
     Journal,
     /// A write-ahead log.
     Log,
+    /// The directory in which a store keeps its database.
+    Place,
     /// What nobody expects.
     Unknown,
 }
@@ -61,12 +63,13 @@ impl Target {
             Self::Store => "store",
             Self::Journal => "journal",
             Self::Log => "log",
+            Self::Place => "store's directory",
             Self::Unknown => "unknown",
         }
     }
 }
 
-use Target::{Blob, Directory, Journal, Log, Store};
+use Target::{Blob, Directory, Journal, Log, Place, Store};
 
 struct Configuration {
     engine: &'static str,
@@ -78,6 +81,8 @@ struct Configuration {
     settle: &'static [Target],
     /// What the first commit after settling synchronises before what each does.
     restart: &'static [Target],
+    /// How many of a commit's own calls come before those.
+    restart_after: usize,
     why: &'static str,
 }
 
@@ -94,6 +99,7 @@ const fn files(
         commit,
         settle: &[],
         restart: &[],
+        restart_after: 0,
         why,
     }
 }
@@ -157,6 +163,10 @@ const PERSIST_NORMAL: &str = "the journal, its directory, the database, and the 
 const KEPT_EXTRA: &str =
     "as full: the directory is synchronised after a deletion only, and this journal stays";
 const JOURNAL_IN_MEMORY: &str = "the journal is no file, so only the database is synchronised";
+const FILES_FIRST: &str = "the new files and their directory; the commit is not synchronised, so \
+                           that old files stay until settling has synchronised it";
+const FILES_BEFORE_THEIR_ROWS: &str =
+    "the new files and their directory before the commit that names them";
 const NO_JOURNAL: &str = "there is no journal, so only the database is synchronised";
 
 const CONFIGURATIONS: &[Configuration] = &[
@@ -385,6 +395,65 @@ const CONFIGURATIONS: &[Configuration] = &[
         &[Store],
         NO_JOURNAL,
     ),
+    external(
+        "external",
+        &[("sync", "none")],
+        &[],
+        &[Log, Store],
+        &[Log],
+        LOG_NOT_SYNCHRONISED,
+    ),
+    external(
+        "external",
+        &[("sync", "fsync+dir")],
+        &[Blob, Blob, Blob, Blob, Directory],
+        &[Log, Store],
+        &[Log],
+        FILES_FIRST,
+    ),
+    external(
+        "external",
+        &[("sync", "fsync+dir"), ("synchronous", "full")],
+        &[Blob, Blob, Blob, Blob, Directory, Log],
+        &[Log, Store],
+        &[Log],
+        FILES_BEFORE_THEIR_ROWS,
+    ),
+    external(
+        "external",
+        &[
+            ("sync", "fsync+dir"),
+            ("synchronous", "full"),
+            ("journal_mode", "delete"),
+        ],
+        &[
+            Blob, Blob, Blob, Blob, Directory, Journal, Place, Journal, Store,
+        ],
+        &[Place],
+        &[],
+        "as above, by a rollback journal; settling synchronises its deletion, which is the commit, \
+         and then removes the old files",
+    ),
+    external(
+        "hybrid",
+        &[
+            ("sync", "fsync+dir"),
+            ("synchronous", "full"),
+            ("inline_limit", "999"),
+        ],
+        &[Blob, Blob, Blob, Blob, Directory, Log],
+        &[Log, Store],
+        &[Log],
+        FILES_BEFORE_THEIR_ROWS,
+    ),
+    external(
+        "hybrid",
+        &[("sync", "fsync+dir"), ("synchronous", "full")],
+        &[Log],
+        &[Log, Store],
+        &[Log],
+        "the blobs are in the database",
+    ),
     Configuration {
         engine: "packfile",
         ..sqlite(&[("sync", "none")], &[], NOTHING_ASKED)
@@ -398,6 +467,28 @@ const CONFIGURATIONS: &[Configuration] = &[
         )
     },
 ];
+
+/// Files that a database names, in a commit of `PUTS` overwrites.
+const fn external(
+    engine: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    commit: &'static [Target],
+    settle: &'static [Target],
+    restart: &'static [Target],
+    why: &'static str,
+) -> Configuration {
+    let mut files_first = 0;
+    while files_first < commit.len() && matches!(commit[files_first], Blob | Directory) {
+        files_first += 1;
+    }
+    Configuration {
+        engine,
+        settle,
+        restart,
+        restart_after: files_first,
+        ..sqlite(settings, commit, why)
+    }
+}
 
 impl fmt::Display for Configuration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -445,7 +536,8 @@ fn commits_synchronise_what_their_durability_needs() {
             assert_eq!(*found, batch, "batch {number} of {configuration}");
         }
         assert_eq!(last[0], configuration.settle, "settling {configuration}");
-        let restarted = [configuration.restart, &batch].concat();
+        let (before, after) = batch.split_at(configuration.restart_after);
+        let restarted = [before, configuration.restart, after].concat();
         assert_eq!(last[1], restarted, "after settling {configuration}");
         println!(
             "| {configuration} | {} | {} | {} | {} |",
@@ -561,6 +653,17 @@ fn target(engine: &str, call: &str, arguments: &str, directory: &Path) -> Target
     });
     if !call.ends_with("fsync") && !call.ends_with("fdatasync") {
         return Target::Unknown;
+    }
+    if matches!(engine, "external" | "hybrid") {
+        return match path {
+            Some(STORE) => Place,
+            Some("store/content") => Directory,
+            Some(path) if path.starts_with("store/content/") => Blob,
+            Some("store/index.db") => Store,
+            Some("store/index.db-wal") => Log,
+            Some("store/index.db-journal") => Journal,
+            _ => Target::Unknown,
+        };
     }
     match (engine, path) {
         ("files", Some(STORE)) => Directory,

@@ -6,10 +6,9 @@ use sqlitmus_core::suite::ChartKind;
 
 use crate::html::bars;
 use crate::html::side_by_side::picture;
-use crate::oltp;
 use crate::side_by_side::{Analysed, SideBySide};
 use crate::svg::{Chart, stacked_file};
-use crate::views::{blob_sizes, by_threads, latency_curves, round_values, time_parts, trade_off};
+use crate::views::{blob_sizes, latency_curves, round_values, throughput, time_parts, trade_off};
 
 /// Every chart of the suite, and of the first chart of time what lies behind it.
 #[must_use]
@@ -22,21 +21,21 @@ pub fn svg(run: &Run, analysis: &Analysis) -> String {
             &format!("chart-{}", index + 1),
         )));
     }
-    let mut add = |chart: Option<Box<dyn Chart>>| charts.extend(chart);
     let boxed = |chart| -> Box<dyn Chart> { Box::new(chart) };
-    add(blob_sizes::curves(run, analysis, "sizes").map(boxed));
-    add(blob_sizes::heat_map(run, analysis, "pages").map(|chart| Box::new(chart) as Box<dyn Chart>));
-    for (index, (group, measured)) in run.plan.groups.iter().zip(&analysis.groups).enumerate() {
-        let id = format!("threads-{}", index + 1);
-        if oltp::is_shown(group) {
-            add(by_threads::view(run, group, measured, &id).map(boxed));
-        }
+    charts.extend(blob_sizes::curves(run, analysis, "sizes").map(boxed));
+    charts.extend(
+        blob_sizes::heat_map(run, analysis, "pages").map(|chart| Box::new(chart) as Box<dyn Chart>),
+    );
+    for view in crate::views::of_run(run, analysis) {
+        charts.extend(view.charts.into_iter().map(|(chart, _)| chart));
     }
+    charts.extend(throughput::all(run, analysis));
     let timed = analysis
         .charts
         .iter()
         .find(|chart| chart.chart.shows == ChartKind::Time);
     if let Some(chart) = timed {
+        let mut add = |chart: Option<Box<dyn Chart>>| charts.extend(chart);
         add(latency_curves::view(run, chart, "latencies").map(boxed));
         add(round_values::view(run, chart, "rounds").map(|chart| Box::new(chart) as Box<dyn Chart>));
         add(time_parts::view(run, chart, "parts").map(|chart| Box::new(chart) as Box<dyn Chart>));

@@ -5,9 +5,11 @@
 //! All of it can be read without the script, which adds sorting, choosing, exact values at the pointer, saving
 //! and links. Escaping is done by `maud`, for every text; this module and those below it write structure.
 
+mod advice;
 pub(crate) mod bars;
 pub mod page;
 mod provenance;
+mod rates;
 mod sceptic;
 pub(crate) mod side_by_side;
 mod tables;
@@ -18,6 +20,7 @@ use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
 use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_core::suite::ChartKind;
 
+use crate::proved::Proved;
 use crate::summary::{Summary, named};
 use crate::svg::Chart;
 use crate::text::clean;
@@ -44,6 +47,7 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
         version: clean(&run.head.sqlitmus_version),
         header: header(run, &summary, &sentences),
         main: markup! {
+            (advice::section(figures, run))
             @if let Some((index, chart)) = first { (section(figures, run, analysis, chart, index)) }
             @if sentences.len() > SENTENCES_FIRST {
                 section aria-labelledby="heading-short" {
@@ -56,8 +60,11 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
             (crate::oltp_html::sections(figures, run, analysis))
             (provenance::libraries(run))
             (sizes(figures, run, analysis))
+            @for view in crate::views::of_run(run, analysis) { (view_section(figures, &view)) }
             (tables::claims(analysis))
             (tables::cases(run, analysis, figures.is_large()))
+            (Proved::of(run).section(analysis))
+            (crate::resources_html::section(run, analysis, figures.is_large()))
             (tables::left_out(run, analysis))
             (provenance::how_to_read(run, analysis, &summary))
             (provenance::environment(run))
@@ -129,6 +136,21 @@ fn section(
             }
             @if let Some(view) = &trade_off {
                 (folded_chart(figures, view, "Left and low is better. Nothing beats a ringed arm in both."))
+            }
+        }
+    }
+}
+
+/// Charts that belong together.
+fn view_section(figures: Figures, view: &crate::views::View) -> Markup {
+    let heading = format!("heading-{}", view.id);
+    markup! {
+        section aria-labelledby=(heading) {
+            h2 id=(heading) { (view.heading) }
+            @if !view.about.is_empty() { p.conditions { (view.about) } }
+            @for (chart, legend) in &view.charts {
+                @if view.charts.len() > 1 { h3 { (chart.title()) } }
+                (figures.with_data(chart.as_ref(), &markup! { (legend) }))
             }
         }
     }

@@ -26,14 +26,27 @@
 //!                        unexplained (counts);
 //!                        footprint (or null): content_bytes, apparent_bytes,
 //!                        allocated_bytes, files, directories;
+//!                        resources (or null): operations (timed), content_bytes; per_operation
+//!                        and system_calls (of one operation), levels (the largest of all
+//!                        trials): name, value; system_calls is null if they were not counted;
 //!                        case: workload, dataset, engine, settings, durability, cache, and
 //!                        scanner where there is one (asks, reads, remembers);
-//!                        read_back: what the live engine said is in force
+//!                        read_back: what the live engine said is in force;
+//!                        proved (null for reading arms): claim (kept, broken, claimed-only,
+//!                        nothing-claimed); and of the durability experiment, null if it was not
+//!                        asked: observed (a tier), process_killed, power_gone (cuts, broken,
+//!                        broken_share_at_most), power_kind, configuration, filesystem, run
 //! charts        objects  title, answers, shows (time, space), noise_floor; rows: arm,
 //!                        comparisons, published (ratio, machine)
 //! claims        objects  sentence, of (time, space), numerator, denominator, at_least, at_most,
 //!                        ratio, interval, judgement (holds, does-not-hold, not-sure,
 //!                        not-measured), reason
+//! rates         objects  of groups about rows, jobs and trees: group, unit (what is counted); rows: arm,
+//!                        counted (`queries` or `updates` of an arm that does both, else empty),
+//!                        reason (null, or why there are no figures), count, seconds,
+//!                        per_second (count / seconds), settle_seconds, cpu_percent, busy
+//!                        (null where not counted); published: operations, seconds, per_second,
+//!                        threads, cpu_percent, machine
 //! environment   objects  name, value
 //! ```
 //!
@@ -50,18 +63,23 @@
 //! there is null: NaN does not occur. Texts are those of the run, unshortened; characters that a
 //! terminal acts on or that change the reading direction are written as `\u` escapes.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ChartAnalysis, ChartRow, Compared};
 use sqlitmus_core::case::Case;
 use sqlitmus_core::claims::{ClaimResult, Judgement};
-use sqlitmus_core::measurements::ArmStatus;
-use sqlitmus_core::plan::Group;
+use sqlitmus_core::measurements::{ArmStatus, Measurements};
+use sqlitmus_core::plan::{Arm, Group};
+use sqlitmus_core::resource_use::ResourceUse;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::spending::Spending;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::suite::ChartKind;
 
+use crate::oltp::{RateRow, RateTable, tables};
+use crate::proved::Proved;
 use crate::side_by_side::Analysed;
 use crate::space::times_as_small;
 use crate::summary::{Summary, published_of};
@@ -87,12 +105,13 @@ pub fn json_of_several(runs: &[Analysed<'_>]) -> String {
 }
 
 fn object(run: &Run, analysis: &Analysis) -> Value {
+    let measurements = Measurements::new(run);
     let groups = run.plan.groups.iter().zip(&analysis.groups);
+    let proved = Proved::of(run);
     let arms = groups.clone().flat_map(|(group, measured)| {
-        measured
-            .arms
-            .iter()
-            .map(move |measured| arm(run, group, measured))
+        let (measurements, proved) = (&measurements, &proved);
+        let arms = measured.arms.iter();
+        arms.map(move |measured| arm(run, measurements, proved, group, measured))
     });
     let environment = run.environment.iter();
     json!({
@@ -126,13 +145,20 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
         "arms": arms.collect::<Vec<_>>(),
         "charts": analysis.charts.iter().map(|found| chart(run, found)).collect::<Vec<_>>(),
         "claims": analysis.claims.iter().map(claim).collect::<Vec<_>>(),
+        "rates": tables(run, analysis).iter().map(|table| rates(run, table)).collect::<Vec<_>>(),
         "environment": environment
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect::<Vec<_>>(),
     })
 }
 
-fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
+fn arm(
+    run: &Run,
+    measurements: &Measurements<'_>,
+    proved: &Proved<'_>,
+    group: &Group,
+    arm: &ArmAnalysis,
+) -> Value {
     let planned = group.arms.iter().find(|planned| planned.name == arm.name);
     let (status, reason) = match &arm.status {
         ArmStatus::Measured => ("measured", None),
@@ -177,8 +203,29 @@ fn arm(run: &Run, group: &Group, arm: &ArmAnalysis) -> Value {
             "unexplained": arm.outliers.unexplained,
         },
         "footprint": run.footprints.get(&arm.name),
+        "resources": ResourceUse::of(measurements, &arm.name).map(|used| resources(&used)),
         "case": planned.map(|planned| case(&planned.case)),
+        "proved": planned.map(|planned| proved.json(planned)),
         "read_back": read_back.map(|trial| &trial.read_back),
+    })
+}
+
+fn resources(used: &ResourceUse) -> Value {
+    let shares = |values: &BTreeMap<String, f64>| -> Vec<Value> {
+        let values = values.iter();
+        values
+            .map(|(name, value)| json!({"name": name, "value": rounded(Some(*value))}))
+            .collect()
+    };
+    let levels = used.levels.iter();
+    json!({
+        "operations": used.operations,
+        "content_bytes": used.content_bytes,
+        "per_operation": shares(&used.per_operation),
+        "levels": levels
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect::<Vec<_>>(),
+        "system_calls": (!used.system_calls.is_empty()).then(|| shares(&used.system_calls)),
     })
 }
 
@@ -271,6 +318,45 @@ fn comparisons(run: &Run, found: &ChartAnalysis, row: &ChartRow) -> Vec<Value> {
     let mut all = of("acknowledged", &row.versus);
     all.extend(of("settled", &row.versus_settled));
     all
+}
+
+fn rates(run: &Run, table: &RateTable) -> Value {
+    json!({
+        "group": table.title,
+        "unit": table.unit,
+        "rows": table.rows.iter().map(|row| rate(run, row)).collect::<Vec<_>>(),
+    })
+}
+
+fn rate(run: &Run, row: &RateRow) -> Value {
+    let found = row.figures.as_ref();
+    let seconds = |ns: u64| rounded(Some(ns as f64 / 1e9));
+    let planned = run.plan.arm(&row.arm).map(|(_, arm)| arm);
+    let published = planned
+        .into_iter()
+        .flat_map(Arm::published_rates)
+        .map(|published| {
+            json!({
+                "operations": published.operations,
+                "seconds": rounded(Some(published.elapsed_ms as f64 / 1e3)),
+                "per_second": rounded(Some(published.per_second())),
+                "threads": published.threads,
+                "cpu_percent": published.cpu_percent,
+                "machine": published.machine,
+            })
+        });
+    json!({
+        "arm": row.arm,
+        "counted": row.counted,
+        "reason": found.err(),
+        "count": found.ok().map(|rate| rate.count),
+        "seconds": found.ok().and_then(|rate| seconds(rate.elapsed_ns)),
+        "per_second": found.ok().and_then(|rate| rounded(Some(rate.per_second()))),
+        "settle_seconds": found.ok().and_then(|rate| seconds(rate.settle_ns)),
+        "cpu_percent": found.ok().and_then(|rate| rounded(rate.cpu_percent())),
+        "busy": found.ok().and_then(|rate| rate.busy),
+        "published": published.collect::<Vec<_>>(),
+    })
 }
 
 fn claim(result: &ClaimResult) -> Value {

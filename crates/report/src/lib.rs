@@ -8,10 +8,12 @@
 //! words and pictures. Every text of a run is taken for hostile: see `text`.
 //!
 //! What all formats say alike stands in `summary` and `machine` (words about the run), `side_by_side` (matches
-//! between runs), `space` (ratios of sizes), `figures` (numbers as text), and `views` (which charts a run has
+//! between runs), `space` (ratios of sizes), `proved` (what commits survive), `figures` (numbers as text), and `views` (which charts a run has
 //! something to say for); the charts themselves are in [`mod@svg`]; one module a format does the rest.
 
+pub mod advice;
 mod builds;
+mod columns;
 pub mod comparison;
 mod csv;
 mod drawing;
@@ -25,7 +27,9 @@ mod oltp;
 mod oltp_contention;
 mod oltp_html;
 mod oltp_terminal;
+mod proved;
 mod resources;
+mod resources_html;
 mod side_by_side;
 mod space;
 mod spending;
@@ -43,6 +47,7 @@ pub use html::page;
 pub use html::side_by_side::html_side_by_side;
 pub use json::{FORMAT, json, json_of_several};
 pub use markdown::{markdown, markdown_side_by_side};
+pub use resources::terminal_resources;
 pub use side_by_side::Analysed;
 pub use terminal::{Look, terminal, terminal_side_by_side};
 pub use text::{clean, fit, left, wrap};

@@ -5,10 +5,13 @@
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow};
 use sqlitmus_core::run::Run;
 use sqlitmus_core::suite::ChartKind;
-use sqlitmus_core::units::{format_bytes, format_ratio};
+use sqlitmus_core::units::{format_bytes, format_count, format_ratio};
 
 use crate::builds;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
+use crate::oltp::{self, RateRow, tables};
+use crate::proved::Proved;
+use crate::resources::{calls_by_name, counters, method, of_all};
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::space::times_as_small;
 use crate::summary::{Summary, chart_conditions, judgement, label, named, published_of, trouble};
@@ -58,6 +61,38 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
                 .collect(),
         );
     }
+    let proved = Proved::of(run).lines();
+    if proved.len() > 1 {
+        page.line("### What commits survive");
+    }
+    let items = proved.iter().map(|line| {
+        let text = escape(&line.text);
+        if line.is_broken {
+            format!("- **{text}**")
+        } else {
+            format!("- {text}")
+        }
+    });
+    page.line(&items.collect::<Vec<_>>().join("\n"));
+    for table in tables(run, analysis) {
+        page.line(&format!("### {}", escape(&table.title)));
+        page.line(&escape(&table.subtitle));
+        page.table(
+            &[
+                "Arm",
+                "count",
+                "seconds",
+                "per second",
+                "CPU",
+                "p99 µs",
+                "survives",
+            ]
+            .map(str::to_owned),
+            table.rows.iter().map(rate_cells).collect(),
+        );
+        let notes: Vec<String> = table.notes.iter().map(|note| escape(note)).collect();
+        page.line(&notes.join("  \n"));
+    }
     if !analysis.claims.is_empty() {
         page.line("### What was published, judged by this run");
         let rows = analysis.claims.iter().map(|claim| {
@@ -100,12 +135,46 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
             rows.collect(),
         );
     }
+    resources(&mut page, run, analysis);
     page.line(&format!(
         "Times are microseconds per blob; \"vs\" is how many times as fast (or as small); ± is half of the 95% \
          interval. `=`: no difference worth having, `~`: not sure. Command: {}",
         code(&named(&run.head.command_line, "not known"))
     ));
     page.text
+}
+
+/// What an operation uses, folded away: it explains the figures above, and is wide.
+fn resources(page: &mut Page, run: &Run, analysis: &Analysis) {
+    let arms = of_all(run, analysis);
+    let counters = counters(&arms);
+    let used = || arms.iter().filter_map(|arm| arm.used.as_ref().ok());
+    let counts_calls = used().any(|used| !used.system_calls.is_empty());
+    if counters.is_empty() && !counts_calls {
+        return;
+    }
+    page.line("<details><summary>What an operation uses</summary>");
+    if let Some(method) = method(run).filter(|_| counts_calls) {
+        page.line(&escape(&format!(
+            "System calls, of operations that were not timed: {method}."
+        )));
+    }
+    let mut headings = vec!["Arm".to_owned()];
+    headings.extend(counters.iter().map(|counter| counter.heading.to_owned()));
+    if counts_calls {
+        headings.push("system calls".to_owned());
+    }
+    let rows = arms.iter().filter_map(|arm| {
+        let used = arm.used.as_ref().ok()?;
+        let mut cells = vec![arm.label.clone()];
+        cells.extend(counters.iter().map(|counter| counter.text(used)));
+        if counts_calls {
+            cells.push(calls_by_name(used));
+        }
+        Some(cells)
+    });
+    page.table(&headings, rows.collect());
+    page.line("</details>");
 }
 
 /// Renders several runs side by side as Markdown.
@@ -117,6 +186,7 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
     for warning in &all.warnings {
         page.line(&format!("> **Note:** {}", escape(warning)));
     }
+    page.line(&all.machine.as_deref().map(escape).unwrap_or_default());
     page.line(&all.agreement().unwrap_or_default());
     let headings = |first: &str| -> Vec<String> {
         std::iter::once(first.to_owned())
@@ -169,6 +239,44 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
         });
         page.table(&headings("Case"), rows.collect());
     }
+    for group in &all.rates {
+        page.line(&format!("### {}", escape(&group.title)));
+        page.line(&format!(
+            "Count, seconds, and {} a second.",
+            escape(oltp::first_word(&group.unit))
+        ));
+        let rows = group.rows.iter().map(|row| {
+            let cells = row.of_runs.iter().map(|found| match found {
+                None => DASH.to_owned(),
+                Some(Ok(rate)) => format!(
+                    "{} in {} = {}/s",
+                    format_count(rate.count),
+                    oltp::seconds(rate.elapsed_ns),
+                    oltp::per_second(rate)
+                ),
+                Some(Err(reason)) => reason.clone(),
+            });
+            std::iter::once(row.label.clone()).chain(cells).collect()
+        });
+        page.table(&headings("Arm"), rows.collect());
+        let published: Vec<String> = group.published.iter().map(|line| escape(line)).collect();
+        page.line(&published.join("  \n"));
+    }
+    if !all.places.is_empty() {
+        page.line("### The places");
+        let rows = all.names.iter().zip(&all.places).map(|(name, place)| {
+            vec![
+                name.clone(),
+                place.filesystem.clone(),
+                place.device.clone(),
+                place.mount_options.clone(),
+            ]
+        });
+        page.table(
+            &["Place", "filesystem", "device", "mount options"].map(str::to_owned),
+            rows.collect(),
+        );
+    }
     page.line("### What differs between the machines");
     let rows = all.differences.iter().map(|fact| {
         let values = fact
@@ -179,6 +287,25 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
     });
     page.table(&headings("Fact"), rows.collect());
     page.text
+}
+
+/// A line of rates, each of which follows from the two figures before it.
+fn rate_cells(row: &RateRow) -> Vec<String> {
+    let rate = match &row.figures {
+        Ok(rate) => rate,
+        Err(reason) => return vec![row.label.clone(), reason.clone()],
+    };
+    let percent = rate.cpu_percent().map(|percent| format!("{percent:.0}%"));
+    let latency = rate.latency_ns.map(|[_, p99, ..]| oltp::microseconds(p99));
+    vec![
+        row.label.clone(),
+        format_count(rate.count),
+        oltp::seconds(rate.elapsed_ns),
+        oltp::per_second(rate),
+        percent.unwrap_or_else(|| DASH.to_owned()),
+        latency.unwrap_or_else(|| DASH.to_owned()),
+        row.survives.clone(),
+    ]
 }
 
 fn headings(chart: &ChartAnalysis) -> Vec<String> {

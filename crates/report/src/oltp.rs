@@ -6,12 +6,14 @@
 //! [`crate::oltp_html`] to say, where threads wait for [`crate::oltp_contention`].
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
-use sqlitmus_core::case::{Durability, Workload};
+use sqlitmus_core::case::Workload;
 use sqlitmus_core::plan::{Arm, Group};
 use sqlitmus_core::run::{Outcome, Run, Trial, is_level};
+use sqlitmus_core::suite::PublishedRate;
 use sqlitmus_core::units::{format_count, format_duration};
 
 use crate::oltp_contention;
+use crate::proved::Proved;
 use crate::summary::{label, named, trouble};
 use crate::text::clean;
 use crate::thread_scaling;
@@ -21,7 +23,9 @@ use crate::thread_scaling;
 pub(crate) struct RateTable {
     /// Name of the group.
     pub(crate) title: String,
-    /// What an operation is, and over how many rounds was counted.
+    /// What is counted.
+    pub(crate) unit: String,
+    /// That, and over how many rounds it was counted.
     pub(crate) subtitle: String,
     /// Whether commits left something for later.
     pub(crate) settles: bool,
@@ -29,15 +33,21 @@ pub(crate) struct RateTable {
     pub(crate) rows: Vec<RateRow>,
     /// Sentences beneath.
     pub(crate) notes: Vec<String>,
+    /// Those of them that say what was published.
+    pub(crate) published: Vec<String>,
 }
 
 /// What an arm did, or why it did nothing.
 #[derive(Debug)]
 pub(crate) struct RateRow {
+    /// Name of the arm.
+    pub(crate) arm: String,
+    /// What of its operations was counted, if it has two kinds; else nothing.
+    pub(crate) counted: &'static str,
     /// What the arm is called, and what was counted if there is more than one thing.
     pub(crate) label: String,
-    /// What a write survives; `None` for reading arms.
-    pub(crate) durability: Option<Durability>,
+    /// What a write survives, in few letters; empty for reading arms.
+    pub(crate) survives: String,
     /// The figures, or the reason why there are none.
     pub(crate) figures: Result<Rate, String>,
 }
@@ -80,11 +90,20 @@ impl Rate {
 
 /// The tables of all groups about rows and jobs.
 pub(crate) fn tables(run: &Run, analysis: &Analysis) -> Vec<RateTable> {
+    tables_of(run, analysis)
+        .map(|(_, _, table)| table)
+        .collect()
+}
+
+/// The same with their groups, as planned and as measured.
+pub(crate) fn tables_of<'a>(
+    run: &'a Run,
+    analysis: &'a Analysis,
+) -> impl Iterator<Item = (&'a Group, &'a GroupAnalysis, RateTable)> {
     let groups = run.plan.groups.iter().zip(&analysis.groups);
     groups
         .filter(|(group, _)| is_shown(group))
-        .map(|(group, measured)| table(run, group, measured))
-        .collect()
+        .map(|(group, measured)| (group, measured, table(run, group, measured)))
 }
 
 /// Whether a group is shown as rates.
@@ -104,9 +123,10 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
         rows.extend(rows_of(run, arm, analysed));
         notes.extend(scaled(run, arm, analysed));
         notes.extend(copies(run, arm, analysed));
+        notes.extend(recording(run, arm, analysed));
     }
-    let published = group.arms.iter().filter_map(published);
-    notes.extend(published);
+    let published: Vec<String> = group.arms.iter().flat_map(published).collect();
+    notes.extend_from_slice(&published);
     notes.extend(oltp_contention::notes(run, group, measured));
     notes.extend(thread_scaling::notes(run, group, measured));
     let rounds = measured.rounds;
@@ -120,6 +140,7 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
         .map_or("", |arm| unit(&arm.case.workload));
     RateTable {
         title: named(&group.name, "a group without a name"),
+        unit: unit.to_owned(),
         subtitle: format!(
             "{unit}, {rounds} round{}{noise}",
             if rounds == 1 { "" } else { "s" }
@@ -127,6 +148,7 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
         settles: group.writes(),
         rows,
         notes,
+        published,
     }
 }
 
@@ -139,15 +161,20 @@ fn unit(workload: &Workload) -> &'static str {
         Workload::Traffic { readers: 0, .. } => "updates of a row, latency of a transaction",
         Workload::Traffic { .. } => "queries and updates, latency of a query or a transaction",
         Workload::JobQueue { .. } => "jobs of 13 writes, latency of a job",
+        Workload::Index { .. } => "entries of a tree",
         Workload::Read { .. } | Workload::Overwrite { .. } => "blobs",
     }
 }
 
 fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<RateRow> {
-    let durability = arm.case.workload.writes().then_some(arm.case.durability);
+    let survives = Proved::of(run)
+        .tier(arm)
+        .map_or(String::new(), |tier| tier.short);
     let row = |label: String, figures: Result<Rate, String>| RateRow {
+        arm: arm.name.clone(),
+        counted: "",
         label,
-        durability,
+        survives: survives.clone(),
         figures,
     };
     if let Some(reason) = trouble(&analysed.status) {
@@ -162,7 +189,10 @@ fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<RateRow> {
     let mut rows = Vec::new();
     if readers > 0 {
         let rate = part(run, arm, analysed, "queries", "querying_ns", "query");
-        rows.push(row(format!("{}: queries", label(analysed)), Ok(rate)));
+        rows.push(RateRow {
+            counted: "queries",
+            ..row(format!("{}: queries", label(analysed)), Ok(rate))
+        });
     }
     if writers > 0 {
         let rate = part(run, arm, analysed, "updates", "updating_ns", "transaction");
@@ -170,7 +200,10 @@ fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<RateRow> {
             0 => label(analysed),
             _ => format!("{}: updates", label(analysed)),
         };
-        rows.push(row(name, Ok(rate)));
+        rows.push(RateRow {
+            counted: "updates",
+            ..row(name, Ok(rate))
+        });
     }
     rows
 }
@@ -260,6 +293,7 @@ fn scaled(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Option<String> {
         Workload::Import { operations, .. }
         | Workload::Update { operations, .. }
         | Workload::JobQueue { operations, .. } => operations,
+        Workload::Index { .. } => arm.case.dataset.count,
         _ => return None,
     };
     // A database in memory is updated for a time: nobody has asked how long a number takes.
@@ -303,14 +337,34 @@ fn copies(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Option<String> {
     ))
 }
 
+/// What of recording a tree was SQL and what walking, in the words of the published test.
+fn recording(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Option<String> {
+    let sql_ns = counter(run, arm, "sql_ns")?;
+    let walk_ns = counter(run, arm, "walk_ns")?;
+    let commits = counter(run, arm, "commits").unwrap_or(0);
+    Some(format!(
+        "{}: sqlTime {}, walkTime {} of all threads together; {}.",
+        label(analysed),
+        seconds(sql_ns),
+        seconds(walk_ns),
+        crate::summary::plural(commits, "commit", "commits"),
+    ))
+}
+
 /// What was published for an arm, as it follows from number and time.
-fn published(arm: &Arm) -> Option<String> {
-    let published = arm.published_rate.as_ref()?;
-    let per_second = published.operations as f64 / (published.elapsed_ms as f64 / 1e3);
+fn published(arm: &Arm) -> Vec<String> {
+    let published = arm.published_rates();
+    published
+        .map(|published| published_words(arm, published))
+        .collect()
+}
+
+fn published_words(arm: &Arm, published: &PublishedRate) -> String {
+    let per_second = published.per_second();
     let cpu = published
         .cpu_percent
         .map(|percent| format!(" at {percent}% CPU"));
-    Some(format!(
+    format!(
         "Published for {}: {} in {} s = {}/s{} ({}).",
         named(&arm.label, &arm.name),
         format_count(published.operations),
@@ -318,7 +372,7 @@ fn published(arm: &Arm) -> Option<String> {
         format_count(per_second.round() as u64),
         cpu.unwrap_or_default(),
         clean(&published.machine),
-    ))
+    )
 }
 
 /// A time in seconds with three decimals.
@@ -343,12 +397,7 @@ pub(crate) fn per_second(rate: &Rate) -> String {
     format_count(value.round() as u64)
 }
 
-/// What of a write survives, in few letters.
-pub(crate) fn survives(durability: Option<Durability>) -> &'static str {
-    match durability {
-        None => "",
-        Some(Durability::None) => "nothing",
-        Some(Durability::ProcessCrash) => "crash",
-        Some(Durability::PowerLoss) => "power",
-    }
+/// What is counted, without what follows after a comma.
+pub(crate) fn first_word(unit: &str) -> &str {
+    unit.split(',').next().unwrap_or(unit)
 }

@@ -1,98 +1,118 @@
-//! The rates of groups about rows and jobs, as sections of the page.
+//! The rates of groups about rows and jobs, as sections of the page: how they grow with threads, all of them on one
+//! scale, and the table of all figures.
 
 use maud::{Markup, html as markup};
 use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_count;
 
+use crate::figures::DASH;
 use crate::html::page::Figures;
-use crate::oltp::{Rate, RateTable, is_shown, microseconds, per_second, seconds, survives, tables};
-use crate::svg::LineChart;
-use crate::views::by_threads;
+use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, tables_of};
+use crate::svg::datum;
+use crate::views::throughput;
+
+const HEADINGS: [&str; 9] = [
+    "count",
+    "seconds",
+    "per second",
+    "CPU",
+    "CPU µs each",
+    "p50 µs",
+    "p99 µs",
+    "p99.9 µs",
+    "longest µs",
+];
 
 /// A section for each group.
 pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
-    let groups = run.plan.groups.iter().zip(&analysis.groups);
-    let groups = groups.filter(|(group, _)| is_shown(group)).enumerate();
-    let curves = groups.map(|(index, (group, measured))| {
-        let id = format!("threads-{}", index + 1);
-        by_threads::view(run, group, measured, &id)
-    });
     markup! {
-        @for (table, curves) in tables(run, analysis).iter().zip(curves) {
-            (section(figures, table, curves.as_ref()))
+        @for (index, (group, measured, table)) in tables_of(run, analysis).enumerate() {
+            @let id = format!("rates-{}", index + 1);
+            section aria-labelledby={ "heading-" (id) } {
+                h2 id={ "heading-" (id) } { (table.title) }
+                p.conditions { (table.subtitle) }
+                @if let Some(lines) = throughput::by_threads(run, group, measured, &format!("{id}-threads")) {
+                    h3 { (lines.title) }
+                    (figures.with_data(&lines, &markup! {
+                        "Bands reach from the slowest round to the fastest; dashed is what was published, and what "
+                        "it would be if threads cost nothing."
+                    }))
+                }
+                @if let Some(bars) = throughput::rates(run, &table, &id) {
+                    (figures.with_data(&bars, &markup! {}))
+                }
+                (rates(&table, &id))
+                @for note in &table.notes { p.note { (note) } }
+            }
         }
     }
 }
 
-fn section(figures: Figures, table: &RateTable, curves: Option<&LineChart>) -> Markup {
-    let headings = [
-        "count",
-        "seconds",
-        "per second",
-        "CPU",
-        "CPU us each",
-        "p50 us",
-        "p99 us",
-        "p99.9 us",
-        "longest us",
-        "busy",
-        "settling",
-        "survives",
-    ];
+fn rates(table: &RateTable, id: &str) -> Markup {
+    let settles = table.settles;
+    let locks = table.rows.iter().any(|row| {
+        let rate = row.figures.as_ref();
+        rate.is_ok_and(|rate| rate.busy.is_some())
+    });
     markup! {
-        section {
-            h2 { (table.title) }
-            p { (table.subtitle) }
-            @if let Some(curves) = curves {
-                (figures.with_data(curves, &markup! { "All threads together. Higher is better." }))
-            }
-            div.wide {
-                table {
-                    thead { tr {
-                        th scope="col" { "Arm" }
-                        @for heading in headings { th scope="col" { (heading) } }
-                    } }
-                    tbody {
-                        @for row in &table.rows {
-                            tr {
-                                th scope="row" { (row.label) }
-                                @match &row.figures {
-                                    Ok(rate) => {
-                                        @for cell in cells(rate, survives(row.durability)) {
-                                            td { (cell) }
-                                        }
+        div.scroll role="region" tabindex="0" aria-label={ (table.title) ", all figures" } {
+            table.numbers.sortable id={ (id) "-table" } {
+                thead { tr {
+                    th scope="col" class="text" { "Arm" }
+                    @for heading in HEADINGS { th scope="col" { (heading) } }
+                    @if locks { th scope="col" { "busy" } }
+                    @if settles {
+                        th scope="col" { "settling" }
+                        th scope="col" class="text" { "survives" }
+                    }
+                } }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            th scope="row" { (row.label) }
+                            @match &row.figures {
+                                Ok(rate) => {
+                                    @for (cell, exact) in cells(rate) {
+                                        td data-v=[exact] { (cell) }
                                     }
-                                    Err(reason) => {
-                                        td colspan=(headings.len()) { (reason) }
+                                    @if locks {
+                                        td { (rate.busy.map_or_else(|| DASH.to_owned(), format_count)) }
                                     }
+                                    @if settles {
+                                        td { (seconds(rate.settle_ns)) }
+                                        td.text { (row.survives) }
+                                    }
+                                }
+                                Err(reason) => {
+                                    td.text.none colspan=(HEADINGS.len() + usize::from(locks) + 2 * usize::from(settles)) { (reason) }
                                 }
                             }
                         }
                     }
                 }
             }
-            @for note in &table.notes { p { (note) } }
         }
     }
 }
 
-fn cells(rate: &Rate, survives: &str) -> Vec<String> {
-    let dash = || "-".to_owned();
+/// Figures, and those that are rounded exactly.
+fn cells(rate: &Rate) -> [(String, Option<String>); 9] {
+    let dash = || DASH.to_owned();
     let [p50, p99, p999, longest] = rate.latency_ns.unwrap_or_default().map(microseconds);
-    vec![
-        format_count(rate.count),
-        seconds(rate.elapsed_ns),
-        per_second(rate),
-        rate.cpu_percent()
-            .map_or_else(dash, |percent| format!("{percent:.0}%")),
-        rate.cpu_us().unwrap_or_else(dash),
-        p50,
-        p99,
-        p999,
-        longest,
-        rate.busy.map_or_else(dash, format_count),
-        seconds(rate.settle_ns),
-        survives.to_owned(),
+    let plain = |text: String| (text, None);
+    [
+        (format_count(rate.count), Some(rate.count.to_string())),
+        plain(seconds(rate.elapsed_ns)),
+        (per_second(rate), Some(datum(Some(rate.per_second())))),
+        plain(
+            rate.cpu_percent()
+                .map_or_else(dash, |percent| format!("{percent:.0}%")),
+        ),
+        plain(rate.cpu_us().unwrap_or_else(dash)),
+        plain(p50),
+        plain(p99),
+        plain(p999),
+        plain(longest),
     ]
 }

@@ -4,11 +4,9 @@ use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_count;
 
-use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, survives, tables};
-use crate::text::{fit, left, right, width, wrap};
-
-/// Labels are not cut shorter than this.
-const SHORTEST_LABEL: usize = 12;
+use crate::columns::{Columns, ColumnsRow};
+use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, tables};
+use crate::text::{fit, wrap};
 
 /// The tables, as paragraphs of lines, none wider than `columns`.
 pub(crate) fn paragraphs(run: &Run, analysis: &Analysis, columns: usize) -> Vec<Vec<String>> {
@@ -48,52 +46,29 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
     if table.settles {
         headings.push("survives");
     }
-    let cells: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| match &row.figures {
-            Ok(rate) => headings
+    let rows = table.rows.iter().map(|row| ColumnsRow {
+        label: row.label.clone(),
+        cells: match &row.figures {
+            Ok(rate) => Ok(headings
                 .iter()
-                .map(|heading| cell(heading, rate, survives(row.durability)))
-                .collect(),
-            Err(reason) => vec![reason.clone()],
-        })
-        .collect();
-    let widths: Vec<usize> = headings
-        .iter()
-        .enumerate()
-        .map(|(column, heading)| {
-            let figures = cells.iter().filter(|cells| cells.len() > 1);
-            let widest = figures.map(|cells| width(&cells[column])).max();
-            widest.unwrap_or(0).max(width(heading))
-        })
-        .collect();
-    let labels = table.rows.iter().map(|row| width(&row.label)).max();
-    let room = columns.saturating_sub(widths.iter().map(|width| width + 2).sum());
-    let labels = labels.unwrap_or(0).min(room).max(SHORTEST_LABEL);
-    let line = |label: &str, cells: &[String]| {
-        let mut line = left(label, labels);
-        for (cell, width) in cells.iter().zip(&widths) {
-            line.push_str("  ");
-            line.push_str(&right(cell, *width));
-        }
-        fit(line.trim_end(), columns)
+                .map(|heading| cell(heading, rate, &row.survives))
+                .collect()),
+            Err(reason) => Err(reason.clone()),
+        },
+        beneath: String::new(),
+    });
+    let laid_out = Columns {
+        rows: rows.collect(),
+        headings: headings
+            .iter()
+            .map(|heading| (*heading).to_owned())
+            .collect(),
     };
     let mut lines = vec![fit(
         &format!("{}, {}", table.title, table.subtitle),
         columns,
     )];
-    let headings: Vec<String> = headings
-        .iter()
-        .map(|heading| (*heading).to_owned())
-        .collect();
-    lines.push(line("", &headings));
-    for (row, cells) in table.rows.iter().zip(&cells) {
-        lines.push(match &row.figures {
-            Ok(_) => line(&row.label, cells),
-            Err(reason) => fit(&format!("{}  {reason}", left(&row.label, labels)), columns),
-        });
-    }
+    lines.extend(laid_out.lines(columns));
     for note in &table.notes {
         let wrapped = wrap(note, columns.saturating_sub(4));
         for (number, text) in wrapped.iter().enumerate() {

@@ -4,8 +4,11 @@
 //! Cases are matched by their identity, which is the same on every machine and in every version, never by
 //! their name: two runs of another scale share names, and measure other things.
 
+pub(crate) mod rates;
+
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow};
 use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::environment::{fact, is_about_machine};
 use sqlitmus_core::run::{Run, RunState};
 use sqlitmus_core::suite::ChartKind;
 
@@ -25,15 +28,28 @@ pub struct Analysed<'a> {
 /// Several runs, matched. All texts are cleaned.
 pub(crate) struct SideBySide<'a> {
     pub(crate) runs: Vec<Analysed<'a>>,
-    /// What each run is called: its machine, and what tells it from the others.
+    /// The machine, if all runs are from the same.
+    pub(crate) machine: Option<String>,
+    /// What each run is called: its machine if there are several, and what tells it from the others.
     pub(crate) names: Vec<String>,
+    /// Where each run was measured, if the machine was the same.
+    pub(crate) places: Vec<PlaceFacts>,
     /// What they ask, if it is the same.
     pub(crate) question: String,
     /// What a reader must know before comparing: whole sentences.
     pub(crate) warnings: Vec<String>,
     pub(crate) charts: Vec<Chart<'a>>,
+    pub(crate) rates: Vec<rates::RateGroup>,
     pub(crate) claims: Vec<Claim<'a>>,
     pub(crate) differences: Vec<Difference>,
+}
+
+/// What a run says of the place it was measured in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PlaceFacts {
+    pub(crate) filesystem: String,
+    pub(crate) mount_options: String,
+    pub(crate) device: String,
 }
 
 /// A chart that at least one run has.
@@ -80,10 +96,17 @@ impl<'a> SideBySide<'a> {
             .first()
             .filter(|question| alike && !question.is_empty());
         Self {
+            machine: is_one_machine(runs).then(|| machine::pieces(runs[0].run)[0].clone()),
             names: names(runs),
+            places: if is_one_machine(runs) {
+                places(runs)
+            } else {
+                Vec::new()
+            },
             question: question.map_or_else(|| "Runs side by side".to_owned(), Clone::clone),
             warnings: warnings(runs),
             charts: charts(runs),
+            rates: rates::groups(runs),
             claims: claims(runs),
             differences: differences(runs),
             runs: runs.to_vec(),
@@ -116,9 +139,40 @@ impl<'a> SideBySide<'a> {
     }
 }
 
+/// Whether all runs are from one machine, and from different places on it.
+fn is_one_machine(runs: &[Analysed<'_>]) -> bool {
+    let pieces: Vec<Vec<String>> = runs.iter().map(|one| machine::pieces(one.run)).collect();
+    let same = |piece: usize| {
+        let mut pairs = pieces.windows(2);
+        pairs.all(|pair| pair[0].get(piece) == pair[1].get(piece))
+    };
+    pieces.len() > 1 && pieces[0].len() > 1 && same(0) && !same(1)
+}
+
+fn places(runs: &[Analysed<'_>]) -> Vec<PlaceFacts> {
+    let said = |run: &Run, name: &str| {
+        let found = run.environment.iter().find(|(found, _)| found == name);
+        found.map_or_else(|| "not said".to_owned(), |(_, value)| named(value, "none"))
+    };
+    let places: Vec<PlaceFacts> = runs
+        .iter()
+        .map(|one| PlaceFacts {
+            filesystem: said(one.run, fact::FILESYSTEM),
+            mount_options: said(one.run, fact::MOUNT_OPTIONS).replace(',', ", "),
+            device: said(one.run, fact::DISK_KIND),
+        })
+        .collect();
+    places
+}
+
 /// Names that tell the runs apart: the machine, the place where two share it, and the time where two share both.
 fn names(runs: &[Analysed<'_>]) -> Vec<String> {
-    let pieces: Vec<Vec<String>> = runs.iter().map(|one| machine::pieces(one.run)).collect();
+    let mut pieces: Vec<Vec<String>> = runs.iter().map(|one| machine::pieces(one.run)).collect();
+    if is_one_machine(runs) {
+        for pieces in &mut pieces {
+            pieces.remove(0);
+        }
+    }
     let name = |index: usize, parts: usize| -> String {
         let own: Vec<&str> = pieces[index]
             .iter()
@@ -281,7 +335,7 @@ fn claims<'a>(runs: &[Analysed<'a>]) -> Vec<Claim<'a>> {
 fn differences(runs: &[Analysed<'_>]) -> Vec<Difference> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in runs.iter().flat_map(|one| &one.run.environment) {
-        if !names.contains(&name.as_str()) {
+        if is_about_machine(name) && !names.contains(&name.as_str()) {
             names.push(name);
         }
     }

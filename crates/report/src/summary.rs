@@ -236,6 +236,11 @@ pub(crate) fn dataset_words(dataset: &Dataset) -> String {
             let largest = classes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0);
             format!("{blobs} of {} sizes up to {}", classes.len(), size(largest))
         }
+        SizeDistribution::Files(files) => {
+            let largest = files.bytes.iter().copied().max().unwrap_or(0);
+            let files = plural(dataset.count, "file", "files");
+            format!("a sample of {files} of up to {}", size(largest))
+        }
     }
 }
 
@@ -252,6 +257,10 @@ fn data_words(case: &Case) -> String {
             format!("{rows} with two texts of {}", texts())
         }
         Shape::NoBlobs => format!("records of {}", texts()),
+        Shape::Tree => format!(
+            "a tree of {}",
+            plural(case.dataset.count, "entry", "entries")
+        ),
     }
 }
 
@@ -291,6 +300,7 @@ fn order_words(order: KeyOrder) -> &'static str {
         KeyOrder::Random => "random",
         KeyOrder::Ascending => "ascending",
         KeyOrder::Descending => "descending",
+        KeyOrder::Zipf => "skewed (Zipf)",
     }
 }
 

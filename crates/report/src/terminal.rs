@@ -21,6 +21,7 @@ use sqlitmus_core::verdict::Verdict;
 use crate::builds;
 use crate::figures::legend_of;
 use crate::oltp_terminal;
+use crate::proved::Proved;
 use crate::resources;
 use crate::spending;
 use crate::summary::Summary;
@@ -28,7 +29,7 @@ use crate::text::{self, wrap};
 pub(crate) use ink::{Ink, Tone};
 
 /// Fewer columns than this are treated as this many: there is no room for a figure and its name.
-const LEAST_COLUMNS: usize = 40;
+pub(crate) const LEAST_COLUMNS: usize = 40;
 
 /// Running text is not set wider than this: long lines are hard to follow.
 const MOST_TEXT_COLUMNS: usize = 110;
@@ -79,7 +80,7 @@ impl Page<'_> {
             };
             self.lines.extend(table.render(self.columns, self.ink));
         }
-        for paragraph in resources::paragraphs(self.run, self.columns) {
+        for paragraph in resources::cold_paragraphs(self.run, self.analysis, self.columns) {
             self.blank();
             self.lines.extend(paragraph);
         }
@@ -93,6 +94,7 @@ impl Page<'_> {
         }
         self.legend();
         self.certainty();
+        self.proved();
         self.claims();
         self.conclusion(&summary);
         let mut report = self.lines.join("\n");
@@ -197,6 +199,23 @@ impl Page<'_> {
             .chain(spending::outliers(self.analysis));
         for line in lines {
             self.text(&line, Tone::Faint);
+        }
+    }
+
+    /// What commits survive, by what was claimed and by what was proved.
+    fn proved(&mut self) {
+        let lines = Proved::of(self.run).lines();
+        if lines.len() > 1 {
+            self.blank();
+            self.text("What commits survive", Tone::Heading);
+        }
+        for line in lines {
+            let tone = if line.is_broken {
+                Tone::Bad
+            } else {
+                Tone::Faint
+            };
+            self.text(&line.text, tone);
         }
     }
 

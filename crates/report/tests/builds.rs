@@ -6,7 +6,7 @@ mod fixture;
 use sqlitmus_core::analysis::analyse;
 use sqlitmus_core::case::{Databases, Workload};
 use sqlitmus_core::run::{Outcome, Run};
-use sqlitmus_report::{Look, html, json, markdown, svg, terminal};
+use sqlitmus_report::{Look, html, json, markdown, terminal};
 
 /// Gives an arm of the made-up run a library that says this of itself; none if nothing was said.
 fn set_library(run: &mut Run, name: &str, library: &str, options: Option<&str>) {
@@ -180,31 +180,5 @@ fn threads_that_wait_for_one_mutex_are_told_why() {
     assert!(
         text.contains("Its compile options name no cause."),
         "{text}"
-    );
-}
-
-#[test]
-fn rates_by_threads_are_curves_of_arms_that_differ_in_threads_alone() {
-    let mut run = threads("THREADSAFE=2");
-    for (from, to) in [("sqlite-blob", "query-mm-1"), ("sqlite-mmap", "query-mm-2")] {
-        for arm in &mut run.plan.groups[0].arms {
-            if arm.name == from {
-                arm.name = to.to_owned();
-            }
-        }
-        for trial in run.trials.iter_mut().filter(|trial| trial.arm == from) {
-            trial.arm = to.to_owned();
-        }
-    }
-    let analysis = analyse(&run);
-    let title = "Operations a second by number of threads";
-    assert!(html(&run, &analysis).contains(title));
-    assert!(svg(&run, &analysis).contains(title));
-    run.plan.groups[0]
-        .arms
-        .retain(|arm| arm.name != "query-mm-2");
-    assert!(
-        !html(&run, &analyse(&run)).contains(title),
-        "one point is no curve"
     );
 }

@@ -12,16 +12,17 @@ use sqlitmus_core::run_comparison::{Options, compare_runs};
 use sqlitmus_report::comparison::{self, Flavour};
 use sqlitmus_report::{
     Analysed, Look, csv, html, html_side_by_side, json, markdown, markdown_side_by_side, svg,
-    terminal, terminal_side_by_side,
+    terminal, terminal_resources, terminal_side_by_side,
 };
 
 /// A name and what makes the run.
 type Fixture = (&'static str, fn() -> Run);
 
-const FIXTURES: [Fixture; 3] = [
+const FIXTURES: [Fixture; 4] = [
     ("complete", fixture::complete),
     ("interrupted", fixture::interrupted),
     ("hostile", fixture::hostile),
+    ("rows", fixture::rows),
 ];
 
 fn check(name: &str, rendered: &str) {
@@ -53,6 +54,21 @@ fn terminal_reports() {
                 &terminal(&run, &analyse(&run), &look),
             );
         }
+    }
+}
+
+#[test]
+fn resources_on_a_terminal() {
+    let run = fixture::rows();
+    for columns in [80, 120] {
+        let look = Look {
+            columns,
+            color: false,
+        };
+        check(
+            &format!("resources-{columns}.txt"),
+            &terminal_resources(&run, &analyse(&run), &look),
+        );
     }
 }
 
@@ -219,11 +235,14 @@ fn csv_reports() {
 fn svg_reports() {
     let run = fixture::interrupted();
     check("interrupted.svg", &svg(&run, &analyse(&run)));
+    let run = fixture::rows();
+    check("rows.svg", &svg(&run, &analyse(&run)));
 }
 
 #[test]
 fn runs_side_by_side() {
-    let runs = FIXTURES.map(|(_, run)| run());
+    // Of one suite.
+    let runs: Vec<Run> = FIXTURES[..3].iter().map(|(_, run)| run()).collect();
     let analyses: Vec<_> = runs.iter().map(analyse).collect();
     let pairs = runs.iter().zip(&analyses);
     let analysed: Vec<Analysed<'_>> = pairs

@@ -5,7 +5,11 @@ mod fixture;
 
 use sqlitmus_core::analysis::analyse;
 use sqlitmus_core::run::{Footprint, Run, RunState};
-use sqlitmus_report::{FORMAT, Look, html, json, terminal};
+use sqlitmus_report::{
+    Analysed, FORMAT, Look, csv, html, html_side_by_side, json, json_of_several, markdown,
+    markdown_side_by_side, svg, svg_side_by_side, terminal, terminal_resources,
+    terminal_side_by_side,
+};
 use unicode_width::UnicodeWidthStr;
 
 fn runs() -> Vec<Run> {
@@ -13,6 +17,8 @@ fn runs() -> Vec<Run> {
         fixture::complete(),
         fixture::interrupted(),
         fixture::hostile(),
+        fixture::rows(),
+        fixture::hostile_rows(),
     ];
     // Nothing was measured.
     let mut untouched = fixture::complete();
@@ -79,8 +85,13 @@ fn figures_that_are_none(text: &str) -> Vec<&str> {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for run in runs() {
-        for columns in (40..=140).chain([200, 300, 1000]) {
-            for line in plain(&run, columns).lines() {
+        for columns in (40..=100).chain([120, 140, 200, 1000]) {
+            let look = Look {
+                columns,
+                color: false,
+            };
+            let resources = terminal_resources(&run, &analyse(&run), &look);
+            for line in plain(&run, columns).lines().chain(resources.lines()) {
                 assert!(
                     line.width() <= columns,
                     "{columns} columns: {} {line:?}",
@@ -121,6 +132,86 @@ fn nothing_acts_on_a_terminal() {
                 .collect();
             assert_eq!(found, [], "{text}");
         }
+    }
+}
+
+/// A run in all formats but the page, alone and beside another.
+fn texts(run: &Run) -> Vec<(&'static str, String)> {
+    let analysis = analyse(run);
+    let look = Look {
+        columns: 100,
+        color: false,
+    };
+    let other = fixture::complete();
+    let other_analysis = analyse(&other);
+    let both = [
+        Analysed {
+            run,
+            analysis: &analysis,
+        },
+        Analysed {
+            run: &other,
+            analysis: &other_analysis,
+        },
+    ];
+    vec![
+        ("terminal", terminal(run, &analysis, &look)),
+        ("resources", terminal_resources(run, &analysis, &look)),
+        ("markdown", markdown(run, &analysis)),
+        ("csv", csv(&[run]).replace('\r', "")),
+        ("json", json(run, &analysis)),
+        ("svg", svg(run, &analysis)),
+        ("several on a terminal", terminal_side_by_side(&both, &look)),
+        ("several in markdown", markdown_side_by_side(&both)),
+        ("several in json", json_of_several(&both)),
+        ("several in svg", svg_side_by_side(&both)),
+    ]
+}
+
+#[test]
+fn nothing_breaks_out_of_any_format() {
+    for run in runs() {
+        for (name, text) in texts(&run) {
+            let found: Vec<char> = text
+                .chars()
+                .filter(|&letter| letter != '\n' && acts(letter))
+                .collect();
+            assert_eq!(found, [], "{name}");
+            assert_eq!(figures_that_are_none(&text), [""; 0], "{name}");
+            let markup = name.contains("markdown") || name.contains("svg");
+            if markup {
+                // In Markdown nothing acts inside of a code span, which holds the command line.
+                let text: String = text.split('`').step_by(2).collect();
+                for forbidden in ["<script", "<img", "<b>", "javascript:", "onload"] {
+                    assert!(!text.contains(forbidden), "{name}: {forbidden}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_of_several_runs_hold_hostile_ones() {
+    for run in runs() {
+        let other = fixture::complete();
+        let (analysis, other_analysis) = (analyse(&run), analyse(&other));
+        let both = [
+            Analysed {
+                run: &run,
+                analysis: &analysis,
+            },
+            Analysed {
+                run: &other,
+                analysis: &other_analysis,
+            },
+        ];
+        let page = html_side_by_side(&both);
+        let (head, body, script) = parts(&page);
+        for forbidden in ["<script", "<b>bold", "javascript:", "onload", "src="] {
+            assert!(!head.contains(forbidden) && !body.contains(forbidden));
+        }
+        assert_eq!(script, parts(&html(&other, &other_analysis)).2);
+        assert!(!page.chars().any(|letter| letter != '\n' && acts(letter)));
     }
 }
 
@@ -319,10 +410,15 @@ fn large() -> Run {
 #[allow(clippy::print_stderr)]
 fn a_large_run_makes_a_page_of_modest_size() {
     let run = large();
-    let analysis = analyse(&run);
     let start = std::time::Instant::now();
+    let analysis = analyse(&run);
+    let analysed = start.elapsed();
     let page = html(&run, &analysis);
-    eprintln!("{} bytes in {:?}", page.len(), start.elapsed());
+    eprintln!(
+        "{} bytes; analysed in {analysed:?}, rendered in {:?}",
+        page.len(),
+        start.elapsed() - analysed
+    );
     if let Some(path) = std::env::var_os("SQLITMUS_LARGE_PAGE") {
         std::fs::write(path, &page).expect("written");
     }

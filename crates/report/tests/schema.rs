@@ -113,10 +113,21 @@ fn every_report_is_valid() {
         schema["$defs"]["report"]["properties"]["format"]["const"],
         FORMAT
     );
+    let mut jobs = fixture::complete();
+    for arm in &mut jobs.plan.groups[0].arms {
+        arm.case.workload = sqlitmus_core::case::Workload::JobQueue {
+            operations: 10,
+            threads: 1,
+            limit_ms: 0,
+        };
+    }
     let runs = [
+        jobs,
         fixture::complete(),
         fixture::interrupted(),
         fixture::hostile(),
+        fixture::rows(),
+        fixture::hostile_rows(),
     ];
     let analyses: Vec<_> = runs.iter().map(analyse).collect();
     for (run, analysis) in runs.iter().zip(&analyses) {

@@ -94,7 +94,7 @@ fn build(
         transaction.execute_batch(STATEMENTS)?;
         insert_head(&transaction, head, plan)?;
         insert_environment(&transaction, environment)?;
-        insert_arms(&transaction, plan)
+        insert_arms(&transaction, plan, 0)
     };
     fill().map_err(failed)?;
     transaction.commit().map_err(failed)?;
@@ -134,14 +134,35 @@ pub(crate) fn insert_environment(
     Ok(())
 }
 
-/// Writes the groups and arms of the plan as rows, for queries; reading a run takes the plan.
-fn insert_arms(transaction: &Transaction<'_>, plan: &Plan) -> rusqlite::Result<()> {
+/// Writes a plan over one that has so many groups, with which it begins.
+pub(crate) fn extend_plan(
+    transaction: &Transaction<'_>,
+    plan: &Plan,
+    known_groups: usize,
+) -> rusqlite::Result<()> {
+    transaction.execute("UPDATE run SET plan = ?", [json(plan)?])?;
+    insert_arms(transaction, plan, known_groups)
+}
+
+/// Writes the groups and arms of the plan as rows, for queries; reading a run takes the plan. The first
+/// `known_groups` are there already.
+fn insert_arms(
+    transaction: &Transaction<'_>,
+    plan: &Plan,
+    known_groups: usize,
+) -> rusqlite::Result<()> {
     let mut insert_group =
         transaction.prepare("INSERT INTO arm_group VALUES (?, ?, ?, ?, ?, ?)")?;
     let mut insert_arm =
         transaction.prepare("INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
-    let mut arm_ids = 0i64..;
-    for (group_id, group) in (0i64..).zip(&plan.groups) {
+    let known_arms: usize = plan
+        .groups
+        .iter()
+        .take(known_groups)
+        .map(|group| group.arms.len())
+        .sum();
+    let mut arm_ids = known_arms as i64..;
+    for (group_id, group) in (0i64..).zip(&plan.groups).skip(known_groups) {
         insert_group.execute(params![
             group_id,
             group.name,

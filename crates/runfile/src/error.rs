@@ -137,6 +137,12 @@ pub enum RunFileError {
         /// Name given.
         group: String,
     },
+    /// A longer plan that does not begin with the groups that are recorded.
+    #[error("{}: the groups that are there would change", path.display())]
+    PlanChanges {
+        /// Path in question.
+        path: PathBuf,
+    },
     /// The plan, or the group that is recorded, has no such arm.
     #[error("there is no arm `{arm}` to record")]
     UnknownArm {
@@ -226,6 +232,7 @@ impl RunFileError {
             Self::Database { .. }
             | Self::UnknownGroup { .. }
             | Self::UnknownArm { .. }
+            | Self::PlanChanges { .. }
             | Self::WrongRound { .. }
             | Self::WrongTurns { .. }
             | Self::TooLarge { .. } => "this is a mistake in sqlitmus: please report it".to_owned(),
@@ -251,6 +258,7 @@ impl RunFileError {
             | Self::Busy { path }
             | Self::Full { path }
             | Self::File { path, .. }
+            | Self::PlanChanges { path }
             | Self::Database { path, .. } => Some(path),
             Self::UnknownGroup { .. }
             | Self::UnknownArm { .. }

@@ -11,7 +11,7 @@ use sqlitmus_core::run::{Footprint, Run, RunHead, RunState, Trial};
 
 use crate::access::open_for_append;
 use crate::contents::{Contents, RecordedRound, state_word};
-use crate::creation::create_file;
+use crate::creation::{create_file, extend_plan};
 use crate::error::RunFileError;
 use crate::round_record::{Failed, insert_round, signed};
 
@@ -55,6 +55,22 @@ impl RunFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Replaces the plan by one that begins with the same groups and goes on: for runs whose later groups
+    /// depend on what the earlier ones have shown.
+    ///
+    /// # Errors
+    /// The groups that are there would change, or the file cannot be written.
+    pub fn extend_plan(&mut self, plan: &Plan) -> Result<(), RunFileError> {
+        let known = self.run()?.plan.groups;
+        if plan.groups.get(..known.len()) != Some(known.as_slice()) {
+            let path = self.path.clone();
+            return Err(RunFileError::PlanChanges { path });
+        }
+        self.write(|transaction, failed| {
+            extend_plan(transaction, plan, known.len()).map_err(failed)
+        })
     }
 
     /// Records the space that an arm's store takes; replaces what was recorded before.

@@ -356,3 +356,42 @@ fn a_large_run_is_read_quickly() {
     assert_eq!(run.trials[24_999].samples.len(), 30);
     assert!(elapsed.as_secs_f64() < 2.0, "{elapsed:?}");
 }
+
+#[test]
+fn a_plan_goes_on_with_more_groups_and_changes_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("longer.run");
+    let short = fixture::plan();
+    let mut file = RunFile::create(
+        &path,
+        &fixture::head("longer", "2026-01-01T00:00:00Z"),
+        &short,
+        &[],
+    )
+    .expect("created");
+    let mut longer = short.clone();
+    let mut group = short.groups[0].clone();
+    group.name = "later".to_owned();
+    group.baseline = format!("later {}", group.baseline);
+    for arm in &mut group.arms {
+        arm.name = format!("later {}", arm.name);
+    }
+    let arm = group.arms[0].name.clone();
+    longer.groups.push(group);
+    file.extend_plan(&longer).expect("extended");
+    let footprint = Footprint::default();
+    file.record_footprint(&arm, &footprint)
+        .expect("the arm is known");
+    assert_eq!(file.run().expect("read").plan, longer);
+    let mut other = longer.clone();
+    other.groups[0].rounds += 1;
+    for wrong in [other, short] {
+        let refused = file.extend_plan(&wrong).expect_err("groups would change");
+        assert!(
+            matches!(refused, RunFileError::PlanChanges { .. }),
+            "{refused}"
+        );
+    }
+    drop(file);
+    assert_eq!(read(&path).expect("read").plan, longer);
+}

@@ -268,3 +268,103 @@ impl<S: Read> Read for Hashing<S> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::pack::listing::list;
+    use crate::watch::Watch;
+
+    /// Lists a directory, changes it, and reads its one entry.
+    fn read_after(size: u64, change: impl FnOnce(&Path)) -> Result<Content, String> {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let path = folder.path().join("entry");
+        let file = File::create(&path).expect("created");
+        file.set_len(size).expect("grown");
+        let settings = PackSettings::default();
+        let roots = [folder.path()];
+        let listing = list(&roots, &settings, &[], &Watch::new()).expect("listed");
+        let [entry] = listing.entries.as_slice() else {
+            panic!("one entry");
+        };
+        change(&path);
+        let sources = Sources {
+            roots: &roots,
+            settings: &settings,
+            spool: folder.path(),
+            most_content_bytes: 1 << 30,
+        };
+        let read = SourceReader::new(sources).read(entry, &mut Vec::new(), false);
+        read.map(|(content, _)| content).map_err(|error| {
+            assert!(
+                matches!(error, ArchiveError::SourceChanged { .. }),
+                "{error}"
+            );
+            error.to_string()
+        })
+    }
+
+    #[test]
+    fn what_became_of_a_file_since_it_was_listed_is_said_with_its_name() {
+        let remove = |path: &Path| std::fs::remove_file(path).expect("removed");
+        let link = |path: &Path| {
+            remove(path);
+            symlink("elsewhere", path).expect("link");
+        };
+        let directory = |path: &Path| {
+            remove(path);
+            std::fs::create_dir(path).expect("directory");
+        };
+        let cases: [(&dyn Fn(&Path), &str); 3] = [
+            (&remove, "it vanished"),
+            (&link, "it became a link"),
+            (&directory, "it is of another kind now"),
+        ];
+        for (change, expected) in cases {
+            for size in [100, LARGE_BYTES + 1] {
+                let message = read_after(size, change).err().expect("an error");
+                assert!(
+                    message.contains(expected) && message.contains("entry"),
+                    "{message}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_changed_its_size_before_it_was_opened_is_read_as_it_is() {
+        for (size, now) in [(100, 60), (60, 100)] {
+            let resize = |path: &Path| {
+                let file = File::options().write(true).open(path).expect("opened");
+                file.set_len(now).expect("resized");
+            };
+            let content = read_after(size, resize).expect("read");
+            assert!(matches!(content, Content::Raw(range) if range.len() as u64 == now));
+        }
+    }
+
+    #[test]
+    fn a_large_file_that_became_shorter_while_it_was_compressed_is_said_to_be() {
+        // A source that ends before its size is what a file that shrinks looks like.
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let path = folder.path().join("entry");
+        std::fs::write(&path, "short").expect("written");
+        let settings = PackSettings {
+            compression: Compression::Level(6),
+            ..PackSettings::default()
+        };
+        let roots = [folder.path()];
+        let reader = SourceReader::new(Sources {
+            roots: &roots,
+            settings: &settings,
+            spool: folder.path(),
+            most_content_bytes: 1 << 30,
+        });
+        let file = File::open(&path).expect("opened");
+        let error = reader.large(file, LARGE_BYTES + 1, &path).err();
+        let message = error.expect("an error").to_string();
+        assert!(message.contains("it became shorter"), "{message}");
+    }
+}

@@ -1,20 +1,20 @@
-//! Writing what is planned, relative to open directories. A file that cannot be written to its end is
-//! removed again; one that is replaced is replaced as a whole, by renaming.
+//! Writing what is planned, relative to open directories. A file gets its name when it is complete
+//! ([`super::draft`]); one that is replaced is replaced as a whole, by renaming.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, mkdirat, openat,
-    renameat, symlinkat, unlinkat, utimensat,
+    AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, mkdirat, renameat,
+    symlinkat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
 use super::UnpackSettings;
+use super::draft::{Draft, staged_name};
 use super::plan::{Plan, Planned};
 use crate::archive::Archive;
 use crate::directory::{Directory, is_no_directory, split};
@@ -190,46 +190,33 @@ impl Job<'_> {
             .at(parent)
             .map_err(failed("open the directory of"))?;
         let permissions = planned.entry.mode & PERMISSION_BITS;
-        let staged = force.then(staged_name);
-        let written_name = staged.as_deref().unwrap_or(name);
-        // A link or a file of that name, however it got there, is not opened.
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat(
-            parent,
-            written_name,
-            flags,
-            Mode::from_raw_mode(permissions),
-        )
-        .map_err(|error| match error {
+        let mode = Mode::from_raw_mode(permissions);
+        let refused = |error: Errno| match error {
             Errno::EXIST => ArchiveError::Exists {
                 path: target.join(&*planned.path),
             },
             error => failed("create")(error.into()),
-        })?;
-        let mut file = File::from(opened);
+        };
+        let mut draft = Draft::create(parent, name, mode, *force).map_err(refused)?;
+        let file = draft.file();
         let mut write = || {
             lookup.pour(&planned.entry, &mut |piece| {
                 file.write_all(piece).map_err(failed("write"))
             })?;
             if permissions & *mask != 0 {
-                fchmod(&file, Mode::from_raw_mode(permissions))
+                fchmod(&*file, mode)
                     .map_err(|error| failed("set the permissions of")(error.into()))?;
             }
-            futimens(&file, &changed_at(planned.entry.mtime))
-                .map_err(|error| failed("set the time of")(error.into()))?;
-            if staged.is_some() {
-                renameat(parent, written_name, parent, name)
-                    .map_err(|error| failed("replace")(error.into()))?;
-            }
-            Ok(())
+            futimens(&*file, &changed_at(planned.entry.mtime))
+                .map_err(|error| failed("set the time of")(error.into()))
         };
-        let written = write();
-        if written.is_err() {
-            // What is there is whole. The first failure is the one to tell.
-            let _ = unlinkat(parent, written_name, AtFlags::empty());
+        match write() {
+            Ok(()) => draft.publish(parent, name, *force).map_err(refused),
+            Err(error) => {
+                draft.discard(parent);
+                Err(error)
+            }
         }
-        written
     }
 
     fn make_link(&mut self, planned: &Planned, link_target: &[u8]) -> Result<(), ArchiveError> {
@@ -292,13 +279,6 @@ fn failed(
         }
         ArchiveError::io(action, &path)(error)
     }
-}
-
-/// A name for what will replace something; no other file of this process has it.
-fn staged_name() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!(".sqlitmus-unpack-{}-{count}", std::process::id())
 }
 
 fn changed_at(mtime: i64) -> Timestamps {

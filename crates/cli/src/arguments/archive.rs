@@ -27,7 +27,9 @@ Examples:
 
 Before anything is written, everything is checked: names that are absolute or have `..` in them, links that may lead out,
 entries below a link or a file, devices, sizes that lie, what exists already, free space. One of these refuses the whole.
-While writing, no link is followed. Set-user-id bits are never set. Nothing is synced.";
+While writing, no link is followed. Set-user-id bits are never set. Nothing is synced. A file gets its name when it is
+complete: a kill or a full disk leaves whole files (on filesystems without O_TMPFILE one of each thread may be cut short);
+--force goes on then.";
 
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:

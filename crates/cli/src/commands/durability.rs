@@ -454,7 +454,7 @@ mod tests {
                 .map(|one| one.name)
                 .collect()
         };
-        let few = names(&["wal normal", "packfile"]);
+        let few = names(&["sqlite wal normal", "packfile"]);
         assert_eq!(few.len(), 4, "{few:?}");
         assert_eq!(few[3], configurations::CONTROL);
         let failure = chosen(&["mongodb".to_owned()]).expect_err("unknown");

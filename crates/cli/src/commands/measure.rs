@@ -2,6 +2,7 @@
 //! answer.
 
 mod resume;
+mod several_places;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -9,16 +10,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use sqlitmus_core::analysis::analyse;
+use sqlitmus_core::environment::fact;
 use sqlitmus_core::parameters::PARAMETERS;
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::stopping::{MOST_ROUNDS, Stopping};
+use sqlitmus_core::suite::SuiteError;
 use sqlitmus_core::units::{format_bytes, format_duration};
 use sqlitmus_runfile::RunFile;
+use sqlitmus_trees::walk::Tree;
 
 use crate::arguments::MeasureArguments;
 use crate::catalogue::BuiltInEngines;
 use crate::commands::{look, print};
+use crate::durability::proofs;
 use crate::failure::{ExitCode, Failure};
 use crate::interruption;
 use crate::machine::environment::Environment;
@@ -31,15 +36,18 @@ use crate::orchestrator::worker_process::WorkerProgram;
 use crate::orchestrator::{Ending, Orchestrator};
 use crate::progress::{Progress, estimate_ns, filling_ns};
 use crate::runs::{RunName, now_utc};
-use crate::stores::{SpaceNeeded, Stores};
+use crate::stores::{SpaceNeeded, Stores, count_entries};
 use crate::suites;
 use crate::variants::Variants;
 
 /// Generations of content that one run can write, at the most.
-const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
+pub(super) const GENERATIONS_OF_A_RUN: u64 = 1 << 24;
+
+/// Parameter that names a directory.
+const TREE: &str = "tree";
 
 /// Where memory is unknown, stores of up to this many bytes are measured together.
-const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
+pub(super) const MEMORY_LIMIT_IF_UNKNOWN_BYTES: u64 = 1 << 30;
 
 /// Measures.
 ///
@@ -51,68 +59,107 @@ pub fn run(arguments: &MeasureArguments) -> anyhow::Result<ExitCode> {
         return resume::run(arguments, word);
     }
     let mut plan = resolve(arguments)?;
-    let mut variants = variants(arguments)?;
-    variants.join(&mut plan)?;
-    let place = Place::inspect(&arguments.place).map_err(Failure::from)?;
+    // What is no library or cannot be a variant is refused before anything is made.
+    variants(arguments)?.join(&mut plan)?;
     if let Some(output) = &arguments.output {
         refuse_existing(output)?;
     }
-    let environment = Environment::read();
-    let name = RunName::now(&plan.suite);
+    if arguments.loopback.is_some() || arguments.place.len() > 1 {
+        return several_places::run(arguments, &plan, started);
+    }
+    let directory = first_place(arguments);
+    let place = Place::inspect(directory).map_err(Failure::from)?;
     require_space(&plan, &place)?;
+    let proved = proofs::facts(&plan, &place, arguments.durability_run.as_deref())?;
     let scratch = Scratch::open(&place.path).map_err(Failure::from)?;
     let _lock = scratch.lock().map_err(Failure::from)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
-    let stores = Stores::new(&scratch.stores_directory());
-    if !arguments.quiet {
-        announce(&plan, &place, &stores)?;
-    }
-    warn(&place)?;
-    let path = match &arguments.output {
-        Some(path) => path.clone(),
-        None => scratch.runs_directory().join(name.file_name()),
+    let name = RunName::now(&plan.suite);
+    let site = Site {
+        path: match &arguments.output {
+            Some(path) => path.clone(),
+            None => scratch.runs_directory().join(name.file_name()),
+        },
+        name,
+        is_kept_here: arguments.output.is_none(),
+        stores: Stores::new(&scratch.stores_directory()),
+        deadline: arguments.budget.map(|budget| started + budget),
+        facts: place.facts().into_iter().chain(proved).collect(),
+        place,
     };
+    let (path, ending) = begin(arguments, &plan, &Environment::read(), site)?;
+    answer(arguments, &path, ending)
+}
+
+/// The place that is named, or the first of several.
+fn first_place(arguments: &MeasureArguments) -> &Path {
+    arguments
+        .place
+        .first()
+        .map_or(Path::new("."), PathBuf::as_path)
+}
+
+/// Where a run is measured and kept. Its scratch directory is locked by whoever has made this.
+struct Site {
+    place: Place,
+    /// What the run file says of the place.
+    facts: Vec<(String, String)>,
+    stores: Stores,
+    name: RunName,
+    /// The run file.
+    path: PathBuf,
+    /// Whether that is in a scratch directory, where files have an owner.
+    is_kept_here: bool,
+    deadline: Option<Instant>,
+}
+
+/// Measures a plan from its beginning. Returns the run file and how the run ended.
+fn begin(
+    arguments: &MeasureArguments,
+    plan: &Plan,
+    environment: &Environment,
+    site: Site,
+) -> anyhow::Result<(PathBuf, Ending)> {
+    if !arguments.quiet {
+        announce(plan, &site.place, &site.stores)?;
+    }
+    warn(&site)?;
     let head = RunHead {
-        id: name.id.clone(),
+        id: site.name.id.clone(),
         sqlitmus_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_utc: name.started_utc.clone(),
+        started_utc: site.name.started_utc.clone(),
         finished_utc: None,
         state: RunState::Started,
         command_line: command_line(),
-        place: place.path.display().to_string(),
+        place: site.place.path.display().to_string(),
     };
-    let mut facts = facts(&environment, &place);
-    facts.extend(variants.facts(&plan));
-    let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
-    if arguments.output.is_none() {
-        ownership::claim_created(&path, "run file")?;
+    let variants = variants_of(arguments, plan)?;
+    let mut facts = facts(environment, &site.facts);
+    facts.extend(variants.facts(plan));
+    let mut file = RunFile::create(&site.path, &head, plan, &facts).map_err(Failure::from)?;
+    if site.is_kept_here {
+        ownership::claim_created(&site.path, "run file")?;
     }
-    let deadline = arguments.budget.map(|budget| started + budget);
-    let ending = measure(
-        arguments,
-        &plan,
-        &environment,
-        stores,
-        (&name, deadline),
-        (variants, &mut file),
-    );
-    conclude(arguments, file, ending)
+    let ending = measure(arguments, plan, environment, (site, variants), &mut file);
+    conclude(file, ending)
 }
 
 /// What is known of the machine and the place, and of what can be verified there.
-fn facts(environment: &Environment, place: &Place) -> Vec<(String, String)> {
+pub(super) fn facts(
+    environment: &Environment,
+    of_place: &[(String, String)],
+) -> Vec<(String, String)> {
     let mut facts = environment.facts().to_vec();
-    facts.extend(place.facts());
+    facts.extend_from_slice(of_place);
     facts.extend(verification::facts());
     facts
 }
 
-/// Records how the run ended, and prints its answer.
+/// Records how the run ended. Returns the run file.
 fn conclude(
-    arguments: &MeasureArguments,
     mut file: RunFile,
     ending: anyhow::Result<Ending>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<(PathBuf, Ending)> {
     let state = match &ending {
         Ok(Ending {
             interrupted: false, ..
@@ -124,16 +171,22 @@ fn conclude(
     let ending = ending?;
     finished.map_err(Failure::from)?;
     let path = file.path().to_owned();
-    drop(file);
-    answer(arguments, &path, ending)
+    Ok((path, ending))
 }
 
 fn resolve(arguments: &MeasureArguments) -> Result<Plan, Failure> {
     let mut suite = suites::find(&arguments.suite)?;
+    let refused = |error: SuiteError| Failure::bad_input(error.to_string(), error.hint);
     for (name, value) in parameters(arguments)? {
-        suite
-            .set_parameter(name, value)
-            .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
+        if name == TREE {
+            let (path, entries) = tree(arguments, value)?;
+            suite.set_parameter(TREE, &path).map_err(refused)?;
+            suite
+                .set_parameter("rows", &entries.to_string())
+                .map_err(refused)?;
+        } else {
+            suite.set_parameter(name, value).map_err(refused)?;
+        }
     }
     let scale = if arguments.full {
         "full"
@@ -168,6 +221,45 @@ fn variants(arguments: &MeasureArguments) -> anyhow::Result<Variants> {
     };
     let variants = Variants::find(&arguments.sqlite_library, &arguments.worker, &own)?;
     Ok(variants)
+}
+
+/// The same for a plan that has its arms.
+fn variants_of(arguments: &MeasureArguments, plan: &Plan) -> anyhow::Result<Variants> {
+    let mut variants = variants(arguments)?;
+    variants.rejoin(plan);
+    Ok(variants)
+}
+
+/// Full path and number of entries of a directory that is to be recorded instead of a generated tree.
+fn tree(arguments: &MeasureArguments, word: &str) -> Result<(String, u64), Failure> {
+    let tree = Tree::open(Path::new(word))?;
+    let Some(path) = tree.path().to_str() else {
+        return Err(Failure::bad_input(
+            format!(
+                "the path of the tree {} is not UTF-8",
+                tree.path().display()
+            ),
+            "record a directory above it",
+        ));
+    };
+    let places = arguments.place.iter().chain(&arguments.images);
+    let here = PathBuf::from(".");
+    for place in places.chain([&here]) {
+        let inside = std::fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree.path()));
+        if inside && (place != &here || arguments.place.is_empty()) {
+            return Err(Failure::bad_input(
+                format!("the place {} lies in the tree {path}", place.display()),
+                "what is measured would change the tree: choose another --place",
+            ));
+        }
+    }
+    match count_entries(&tree) {
+        0 => Err(Failure::bad_input(
+            format!("there is nothing in {path} that could be read"),
+            "name a directory with files in it",
+        )),
+        entries => Ok((path.to_owned(), entries)),
+    }
 }
 
 fn require_planted(arguments: &MeasureArguments, plan: &Plan) -> Result<(), Failure> {
@@ -269,8 +361,18 @@ fn duration_words(plan: &Plan, estimate: &str) -> String {
     }
 }
 
-/// Warns of a place that is no disk, with `--quiet` too.
-fn warn(place: &Place) -> anyhow::Result<()> {
+/// Warns of a place that is no disk, with `--quiet` too; not if that was asked for.
+fn warn(site: &Site) -> anyhow::Result<()> {
+    let is_made = site.facts.iter().any(|(name, _)| name == fact::LOOPBACK);
+    if is_made {
+        Ok(())
+    } else {
+        warn_of(&site.place)
+    }
+}
+
+/// Warns of a place that is no disk.
+pub(super) fn warn_of(place: &Place) -> anyhow::Result<()> {
     if place.is_tmpfs() {
         tell(
             "warning: this place is in memory, not on a disk: the figures are about memory\n\
@@ -280,7 +382,7 @@ fn warn(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(lines: &str) -> anyhow::Result<()> {
+pub(super) fn tell(lines: &str) -> anyhow::Result<()> {
     std::io::stderr()
         .write_all(lines.as_bytes())
         .context("cannot write to standard error")
@@ -290,9 +392,8 @@ fn measure(
     arguments: &MeasureArguments,
     plan: &Plan,
     environment: &Environment,
-    stores: Stores,
-    (name, deadline): (&RunName, Option<Instant>),
-    (variants, file): (Variants, &mut RunFile),
+    (site, variants): (Site, Variants),
+    file: &mut RunFile,
 ) -> anyhow::Result<Ending> {
     for trouble in variants.troubles() {
         tell(&format!("warning: {trouble}\n"))?;
@@ -313,15 +414,15 @@ fn measure(
     let ending = Orchestrator {
         program,
         variants,
-        stores,
+        stores: site.stores,
         worker_core: cores.worker,
         memory_limit_bytes: environment
             .memory_usable_bytes()
             .map_or(MEMORY_LIMIT_IF_UNKNOWN_BYTES, |bytes| bytes / 2),
         may_drop_caches: arguments.drop_caches,
         // Later than every generation that an earlier run can have written.
-        next_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
-        deadline,
+        next_generation: site.name.started_seconds * GENERATIONS_OF_A_RUN,
+        deadline: site.deadline,
         planted: arguments.plant_slowdown.clone(),
         file,
         tell: &mut |event| progress.show(&event),
@@ -331,7 +432,7 @@ fn measure(
     ending
 }
 
-fn own_program() -> anyhow::Result<PathBuf> {
+pub(super) fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file to run as a worker")
 }
 
@@ -356,20 +457,24 @@ fn answer(arguments: &MeasureArguments, path: &Path, ending: Ending) -> anyhow::
             error,
             "{separator}Run file: {}\nAgain, as a page: sqlitmus report {} --format html --output report.html",
             path.display(),
-            if arguments.output.is_some() || arguments.place != Path::new(".") {
+            if arguments.output.is_some() || first_place(arguments) != Path::new(".") {
                 path.display().to_string()
             } else {
                 "latest".to_owned()
             }
         );
     }
-    Ok(if ending.interrupted {
+    Ok(exit_code(ending))
+}
+
+fn exit_code(ending: Ending) -> ExitCode {
+    if ending.interrupted {
         ExitCode::Interrupted
     } else if ending.arms_failed {
         ExitCode::ArmsFailed
     } else {
         ExitCode::Done
-    })
+    }
 }
 
 pub(super) fn command_line() -> String {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use sqlitmus_core::advice::recommend;
 use sqlitmus_core::analysis::{Analysis, analyse};
 use sqlitmus_core::durability::judge;
 use sqlitmus_core::run::Run;
@@ -19,6 +20,13 @@ use crate::runs;
 /// # Errors
 /// No such run, not a run file, or the output cannot be written.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
+    if arguments.resources && arguments.format != Format::Terminal {
+        return Err(Failure::bad_input(
+            "--resources is a form of the report for terminals",
+            "leave it out: html, markdown and json tell what operations use in any case",
+        )
+        .into());
+    }
     let mut paths: Vec<PathBuf> = Vec::new();
     for word in &arguments.runs {
         for path in runs::find_all(word, &arguments.place)? {
@@ -64,6 +72,14 @@ fn measurements(arguments: &ReportArguments, paths: &[PathBuf]) -> Result<String
         .map(|(run, analysis)| Analysed { run, analysis })
         .collect();
     let look = look_of(arguments);
+    if arguments.resources {
+        let texts = analysed.iter().map(|one| {
+            let name = sqlitmus_report::clean(&one.run.head.id);
+            let table = sqlitmus_report::terminal_resources(one.run, one.analysis, &look);
+            format!("{name}\n{table}")
+        });
+        return Ok(texts.collect::<Vec<_>>().join("\n"));
+    }
     Ok(match analysed.as_slice() {
         [one] => render(arguments.format, one, &look),
         several => render_side_by_side(arguments.format, several, &look),
@@ -73,6 +89,12 @@ fn measurements(arguments: &ReportArguments, paths: &[PathBuf]) -> Result<String
 fn durability(arguments: &ReportArguments, path: &Path) -> Result<String, Failure> {
     let run = sqlitmus_runfile::read_durability(path).map_err(Failure::from)?;
     let table = judge(&run);
+    if arguments.resources {
+        return Err(Failure::bad_input(
+            "a run of `sqlitmus durability` counts what is lost, not what is used",
+            "leave out --resources",
+        ));
+    }
     Ok(match arguments.format {
         Format::Terminal => {
             sqlitmus_report::durability::terminal(&run, &table, &look_of(arguments))
@@ -98,7 +120,11 @@ fn look_of(arguments: &ReportArguments) -> Look {
 fn render(format: Format, one: &Analysed<'_>, look: &Look) -> String {
     let Analysed { run, analysis } = one;
     match format {
-        Format::Terminal => sqlitmus_report::terminal(run, analysis, look),
+        Format::Terminal => {
+            let advice = recommend(run)
+                .map(|found| sqlitmus_report::advice::terminal(run, &found, &[], look) + "\n");
+            advice.unwrap_or_default() + &sqlitmus_report::terminal(run, analysis, look)
+        }
         Format::Html => sqlitmus_report::html(run, analysis),
         Format::Markdown => sqlitmus_report::markdown(run, analysis),
         Format::Csv => sqlitmus_report::csv(&[run]),

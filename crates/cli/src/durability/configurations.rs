@@ -1,6 +1,6 @@
 //! The ways of writing that are put to the test: all of SQLite's journal modes with all levels of
-//! synchronous, files in every way they are overwritten and synchronised, the packfile, every other
-//! engine as it is by default, and one that lies.
+//! synchronous, files in every way they are overwritten and synchronised, the packfile, files that a
+//! database names, every other engine as it is by default, and one that lies.
 //!
 //! What each claims is asked of its engine. What its documentation promises about the *state* of a
 //! store after a crash stands here, with its source.
@@ -35,6 +35,16 @@ pub fn all() -> Vec<Configuration> {
     }
     for sync in ["none", "fdatasync"] {
         all.push(packfile(sync));
+    }
+    for (engine, journal_mode, synchronous, sync) in [
+        ("external", "wal", "normal", "none"),
+        ("external", "wal", "normal", "fsync+dir"),
+        ("external", "wal", "full", "fsync+dir"),
+        ("external", "delete", "full", "fsync+dir"),
+        ("hybrid", "wal", "normal", "fsync+dir"),
+        ("hybrid", "wal", "full", "fsync+dir"),
+    ] {
+        all.push(external(engine, journal_mode, synchronous, sync));
     }
     for engine in sqlitmus_engines::all() {
         if !all.iter().any(|known| known.engine == engine.name()) {
@@ -125,6 +135,26 @@ fn packfile(sync: &str) -> Configuration {
     };
     let name = format!("packfile {sync}");
     configuration(name, "packfile", &[("sync", sync)], intact_after, true)
+}
+
+/// By our own design (`sqlitmus_engines::external`) a row never names a file that is not there,
+/// whole: after a loss of power only if files are synchronised before their rows.
+fn external(engine: &str, journal_mode: &str, synchronous: &str, sync: &str) -> Configuration {
+    let intact_after = match sync {
+        "none" => Durability::ProcessCrash,
+        _ => Durability::PowerLoss,
+    };
+    let mut settings = vec![
+        ("journal_mode", journal_mode),
+        ("synchronous", synchronous),
+        ("sync", sync),
+    ];
+    if engine == "hybrid" {
+        // Of the blobs that are written about as many are in the database as in files.
+        settings.push(("inline_limit", "12000"));
+    }
+    let name = format!("{engine} {journal_mode} {synchronous} {sync}");
+    configuration(name, engine, &settings, intact_after, true)
 }
 
 /// An engine of which nothing more is known here: with its default settings, if it keeps anything.

@@ -209,6 +209,10 @@ fn integrity_error(engine: &str, path: &Path) -> Option<String> {
             let verified = sqlitmus_engines::packfile::verify(path);
             verified.err().map(|error| with_causes(&error))
         }
+        "external" | "hybrid" => match sqlitmus_engines::external::examine(path) {
+            Ok(reason) => reason,
+            Err(error) => Some(with_causes(&error)),
+        },
         _ => None,
     }
 }
@@ -224,6 +228,11 @@ fn stray_files(engine: &dyn Engine, job: &Job) -> u64 {
     let is_ours =
         |path: &Path| *path == job.path || companions.iter().any(|companion| companion == path);
     let mut strays = names(folder).iter().filter(|path| !is_ours(path)).count();
+    if matches!(engine.name(), "external" | "hybrid") {
+        // What cannot be looked at was told of already.
+        let inside = sqlitmus_engines::external::stray_files(&job.path);
+        return strays as u64 + inside.unwrap_or(0);
+    }
     if engine.name() == "files" {
         let is_blob = |path: &Path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -52,7 +52,7 @@ fn cache_after() -> String {
 
 fn system_calls() -> String {
     match SystemCallCounter::of_this_thread() {
-        Ok(_) => "counted by the kernel's trace point".to_owned(),
+        Ok(counter) => format!("counted {}", counter.method()),
         Err(error) => error.to_string(),
     }
 }

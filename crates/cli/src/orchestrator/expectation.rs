@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use sqlitmus_core::dataset::{Dataset, consume, digest};
 use sqlitmus_core::keys::{KeyWalk, shuffle};
 use sqlitmus_core::rows::{Rows, UserSums};
+use sqlitmus_engines::Content;
 
 use crate::protocol::Span;
 
@@ -20,17 +21,22 @@ pub struct ContentSums {
 }
 
 impl ContentSums {
-    /// Generates every blob once; some seconds for a gigabyte.
-    #[must_use]
-    pub fn new(dataset: &Dataset) -> Self {
+    /// Generates or reads every blob once; some seconds for a gigabyte.
+    ///
+    /// # Errors
+    /// Content that comes from files cannot be read.
+    pub fn new(content: &dyn Content) -> std::io::Result<Self> {
         let mut buffer = Vec::new();
-        let (sums, value_bytes) = (1..=dataset.count)
-            .map(|key| {
-                dataset.fill(key, 0, &mut buffer);
-                (consume(&buffer), buffer.len() as u32)
-            })
-            .unzip();
-        Self { sums, value_bytes }
+        let mut sums = Self {
+            sums: Vec::new(),
+            value_bytes: Vec::new(),
+        };
+        for key in 1..=content.count() {
+            content.fill(key, &mut buffer)?;
+            sums.sums.push(consume(&buffer));
+            sums.value_bytes.push(buffer.len() as u32);
+        }
+        Ok(sums)
     }
 
     /// What reading the keys of a span must add up to.
@@ -86,6 +92,15 @@ impl RowFacts {
             "verification: {updates} updates were acknowledged, and the rows have counted {counted}"
         ))
     }
+}
+
+/// What is known of a directory tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeFacts {
+    /// Entries, without the top.
+    pub entries: u64,
+    /// Sum of [`sqlitmus_core::generated_tree::consume_entry`] over all of them, wrapping.
+    pub consumed: u64,
 }
 
 /// Which generation the keys of a store have, as far as this run has written them; for rows, how
@@ -155,9 +170,17 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Chooses keys by a seed: of those written if any were, else of all.
-    #[must_use]
-    pub fn choose(dataset: &Dataset, written: &Written, seed: u64) -> Self {
+    /// Chooses keys by a seed: of those written if any were, else of all, which hold what their store
+    /// was filled with.
+    ///
+    /// # Errors
+    /// Content that comes from files cannot be read any more.
+    pub fn choose(
+        dataset: &Dataset,
+        first: &dyn Content,
+        written: &Written,
+        seed: u64,
+    ) -> std::io::Result<Self> {
         let mut keys = written.keys();
         if keys.is_empty() {
             keys = (1..=dataset.count).collect();
@@ -165,14 +188,15 @@ impl Verification {
         shuffle(&mut keys, seed);
         keys.truncate(VERIFIED_KEYS);
         let mut buffer = Vec::new();
-        let expected = keys.iter().map(|key| {
-            dataset.fill(*key, written.generation(*key).unwrap_or(0), &mut buffer);
-            digest(&buffer)
-        });
-        Self {
-            expected: expected.collect(),
-            keys,
+        let mut expected = Vec::with_capacity(keys.len());
+        for key in &keys {
+            match written.generation(*key) {
+                Some(generation) => dataset.fill(*key, generation, &mut buffer),
+                None => first.fill(*key, &mut buffer)?,
+            }
+            expected.push(digest(&buffer));
         }
+        Ok(Self { keys, expected })
     }
 
     /// Compares what the worker reports.

@@ -1,10 +1,12 @@
 //! One arm in its round: the steps of a trial, each asked of its worker and held against what is
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
+mod index;
 mod team;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use sqlitmus_core::case::{CacheState, Workload};
@@ -12,6 +14,7 @@ use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
 use sqlitmus_core::plan::Arm;
 use sqlitmus_core::run::{Outcome, Sample, SystemCalls, Trial, is_level};
+use sqlitmus_engines::Content;
 
 use super::cache_state::{NotInState, StoreFiles};
 use super::expectation::{ContentSums, Verification, Written};
@@ -35,7 +38,8 @@ pub struct LiveArm<'a> {
     process: Option<WorkerProcess>,
     /// What reads must give; `None` where nothing is read or the engine keeps nothing.
     sums: Option<&'a ContentSums>,
-    keeps_content: bool,
+    /// What its store was filled with; `None` if the engine does not give back what was stored.
+    first: Option<Arc<dyn Content + Send>>,
     /// Where in the common key order its next operation must be.
     position: usize,
     written: Written,
@@ -80,7 +84,7 @@ impl<'a> LiveArm<'a> {
             files,
             process: None,
             sums: None,
-            keeps_content: false,
+            first: None,
             position,
             written: Written::default(),
             team: None,
@@ -92,8 +96,8 @@ impl<'a> LiveArm<'a> {
     }
 
     /// What it reads is what was stored: with the sums, reading is checked too.
-    pub fn keep_content(&mut self, sums: Option<&'a ContentSums>) {
-        self.keeps_content = true;
+    pub fn keep_content(&mut self, first: Arc<dyn Content + Send>, sums: Option<&'a ContentSums>) {
+        self.first = Some(first);
         self.sums = sums;
     }
 
@@ -415,17 +419,20 @@ impl<'a> LiveArm<'a> {
         if self.team.is_some() {
             return self.finish_team();
         }
-        let verification = Verification::choose(&self.arm.case.dataset, &self.written, seed);
-        let verify = if self.keeps_content {
-            verification.keys.clone()
-        } else {
-            Vec::new()
+        let dataset = &self.arm.case.dataset;
+        let verification = match &self.first {
+            Some(first) => {
+                let chosen = Verification::choose(dataset, first.as_ref(), &self.written, seed);
+                Some(chosen.map_err(|error| lied(error.to_string()))?)
+            }
+            None => None,
         };
-        let checked = !verify.is_empty();
+        let verify = verification.as_ref().map(|chosen| chosen.keys.clone());
+        let verify = verify.unwrap_or_default();
         let Response::Finished { digests } = self.ask(&Request::Finish { verify })? else {
             return Err(lied("the worker did not finish"));
         };
-        if checked {
+        if let Some(verification) = verification {
             verification.check(&digests).map_err(lied)?;
         }
         self.trial.latencies = Latencies::merged(&self.latencies);

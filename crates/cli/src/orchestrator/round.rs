@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use sqlitmus_core::case::Workload;
 use sqlitmus_core::dataset::{Dataset, mix};
 use sqlitmus_core::keys::KeyWalk;
 use sqlitmus_core::latencies::Latencies;
@@ -218,7 +219,9 @@ impl<'a> RoundContext<'a> {
         if keeps_content {
             let workload = &arm.case.workload;
             let reads = workload.is_about_blobs() && !workload.writes();
-            live.keep_content(reads.then(|| self.stores.sums(&arm.case.dataset)));
+            let dataset = &arm.case.dataset;
+            let first = self.stores.first_content(dataset);
+            live.keep_content(first, reads.then(|| self.stores.sums(dataset)));
         }
         if !arm.case.workload.is_about_blobs() {
             live.be_team(self.team(member, common));
@@ -260,8 +263,10 @@ impl<'a> RoundContext<'a> {
             None => Some(0),
             Some(written) => written.as_ref().map(Written::updates),
         };
+        let is_index = matches!(arm.case.workload, Workload::Index { .. });
+        let tree = is_index.then(|| self.stores.tree_facts(self.group, arm));
         let seed = common.order_seed;
-        Team::new(arm, member.key_offset, seed, rows, before)
+        Team::new(arm, member.key_offset, seed, (rows, tree), before)
     }
 }
 

@@ -9,7 +9,7 @@ use sqlitmus_core::case::{Case, Shape, Workload};
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::rows::Rows;
 use sqlitmus_core::settings::Settings;
-use sqlitmus_engines::{Engine, EngineError};
+use sqlitmus_engines::{Content, Engine, EngineError};
 
 use super::{Interruptible, StoreError, Stores, engine, sums_key};
 use crate::interruption;
@@ -28,6 +28,7 @@ pub(super) fn mark(shape: Shape) -> &'static str {
         Shape::Rows => " rows",
         Shape::NoRows => " no rows",
         Shape::NoBlobs => " no blobs",
+        Shape::Tree => " tree",
     }
 }
 
@@ -36,7 +37,7 @@ pub(super) fn items(case: &Case) -> u64 {
     match case.workload.shape() {
         Shape::Blobs => case.dataset.count,
         Shape::Rows => 2 * case.dataset.count,
-        Shape::NoRows | Shape::NoBlobs => 0,
+        Shape::NoRows | Shape::NoBlobs | Shape::Tree => 0,
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn content_bytes(case: &Case) -> u64 {
     match case.workload.shape() {
         Shape::Blobs => case.dataset.total_bytes(),
         Shape::Rows => 2 * TEXTS_OF_A_ROW * case.dataset.total_bytes(),
-        Shape::NoRows | Shape::NoBlobs => 0,
+        Shape::NoRows | Shape::NoBlobs | Shape::Tree => 0,
     }
 }
 
@@ -66,6 +67,7 @@ pub(super) fn disk_bytes(case: &Case) -> u64 {
             // The table and the log that it goes through.
             Shape::NoRows => 2 * row_bytes + row_bytes / 4,
             Shape::NoBlobs => 4 << 20,
+            Shape::Tree => count * super::trees::BYTES_OF_AN_ENTRY + (1 << 20),
         },
     }
 }
@@ -86,15 +88,20 @@ pub(super) fn create(
     engine: &'static dyn Engine,
     path: &Path,
     case: &Case,
+    content: &dyn Content,
 ) -> Result<(), EngineError> {
     // Only with what is stored: arms that share it may use it in their own ways.
     let settings = case.settings.stored(engine.settings());
     match case.workload.shape() {
         Shape::Blobs => {
             let store = engine.create(path, &settings)?;
-            store.load(&Interruptible(&case.dataset), &mut |_| {})
+            store.load(&Interruptible(content), &mut |_| {})
         }
         Shape::NoBlobs => engine.create(path, &settings).map(|_| ()),
+        // Every recording makes its own database.
+        Shape::Tree => std::fs::File::create_new(path)
+            .map(|_| ())
+            .map_err(EngineError::io("create", path)),
         shape => {
             let Some(rows) = engine.rows() else {
                 let name = engine.name();

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::case::Workload;
 use sqlitmus_engines::EngineError;
 use sqlitmus_engines::workloads::{self, Meter, Running};
 
+use super::index_trial::IndexTrial;
 use super::{check_version, split, sync_filesystem};
 use crate::machine::processor;
 use crate::machine::resources::ResourceSnapshot;
@@ -58,14 +60,18 @@ impl TeamTrial {
         let engine = sqlitmus_engines::find(&case.engine)
             .map_err(|error| EngineError::Unavailable(error.to_string()))?;
         engine.set_up_process(&case.settings)?;
-        let mut running = workloads::prepare(&workloads::Preparation {
+        let of_workload = workloads::Preparation {
             case,
             store,
             key_offset: preparation.key_offset,
             order_seed: preparation.order_seed,
             slice: Duration::from_nanos(preparation.slice_ns),
             slice_lead_in: Duration::from_nanos(preparation.slice_lead_in_ns),
-        })?;
+        };
+        let mut running: Box<dyn Running> = match case.workload {
+            Workload::Index { .. } => Box::new(IndexTrial::prepare(&of_workload)?),
+            _ => workloads::prepare(&of_workload)?,
+        };
         let read_back = running.read_back()?;
         let trial = Self {
             store: store.to_owned(),

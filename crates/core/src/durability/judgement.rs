@@ -18,6 +18,8 @@ pub struct Tally {
     /// Cuts after which the store did not open, its own check complained, or a blob that nobody was
     /// writing was torn, empty, gone or unreadable.
     pub damaged: u32,
+    /// Cuts after which either was so: what was acknowledged was lost, or damaged.
+    pub broken: u32,
     /// Cuts after which the store did not open.
     pub unopened: u32,
     /// Cuts after which the store's own check complained.
@@ -67,6 +69,7 @@ impl Tally {
         self.cuts += 1;
         self.lost += u32::from(finding.lost_commits > 0);
         self.damaged += u32::from(is_damaged);
+        self.broken += u32::from(is_damaged || finding.lost_commits > 0);
         self.unopened += u32::from(is_unopened);
         self.inconsistent += u32::from(is_inconsistent);
         if !is_unopened {
@@ -88,10 +91,10 @@ impl Tally {
         }
     }
 
-    /// Cuts that broke the tier: something acknowledged was lost or damaged.
+    /// Whether no cut broke the tier: nothing acknowledged was lost or damaged.
     #[must_use]
     pub fn is_survived(&self) -> bool {
-        self.lost == 0 && self.damaged == 0
+        self.broken == 0
     }
 
     /// The largest share of cuts that may lose something, with 95% confidence.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::environment::{UNKNOWN, fact, said};
+use crate::environment::{UNKNOWN, fact, is_about_machine, said};
 use crate::names::nearest;
 use crate::run::{Outcome, Run};
 
@@ -302,7 +302,7 @@ fn facts(run: &Run) -> Facts<'_> {
     for (name, value) in &run.environment {
         facts.entry(name).or_insert(value);
     }
-    facts.retain(|_, value| !value.is_empty() && *value != UNKNOWN);
+    facts.retain(|name, value| is_about_machine(name) && !value.is_empty() && *value != UNKNOWN);
     facts
 }
 

@@ -112,6 +112,16 @@ impl Candidates {
         }
     }
 
+    /// The same without the size classes above so many bytes: what cannot be sampled whole.
+    #[must_use]
+    pub fn up_to(&self, most_bytes: u64) -> Self {
+        let mut fewer = self.clone();
+        fewer
+            .classes
+            .retain(|class, _| *class <= size_class(most_bytes));
+        fewer
+    }
+
     /// The classes, smallest sizes first, with their candidates in the order in which they are to be
     /// taken.
     #[must_use]

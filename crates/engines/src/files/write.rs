@@ -18,7 +18,7 @@ use crate::engine::{Content, EngineError, Writer};
 const PROGRESS_BLOBS: u64 = 256;
 
 /// What fopen gives new files; the process's mask takes away from it.
-fn file_mode() -> Mode {
+pub(crate) fn file_mode() -> Mode {
     Mode::from_raw_mode(0o666)
 }
 
@@ -260,7 +260,7 @@ impl FilesSession {
 }
 
 /// Writes all the bytes, from the start of the file.
-fn write_at_start(file: impl AsFd, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_at_start(file: impl AsFd, bytes: &[u8]) -> Result<(), Failure> {
     let mut written = 0;
     while written < bytes.len() {
         let rest = &bytes[written..];
@@ -274,7 +274,7 @@ fn write_at_start(file: impl AsFd, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Closes a file that was written, and says if that fails: network file systems report there what
 /// they could not write.
-fn close(file: OwnedFd) -> Result<(), Failure> {
+pub(crate) fn close(file: OwnedFd) -> Result<(), Failure> {
     // SAFETY: the descriptor is ours, open, and given up by `into_raw_fd`.
     match unsafe { libc::close(file.into_raw_fd()) } {
         0 => Ok(()),

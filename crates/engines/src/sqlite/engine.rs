@@ -1,4 +1,4 @@
-//! The `sqlite` engine: blobs in one table of one database file, with every setting explicit.
+//! The `sqlite` engine: blobs in the tables of one database file, with every setting explicit.
 //! With the default settings reads are done as SQLite's `kvtest` does them.
 //!
 //! # Read transactions
@@ -29,9 +29,11 @@ use sqlitmus_core::settings::{SettingSpecification, Settings, SettingsError};
 use super::connection::Connection;
 use super::error::SqliteError;
 use super::force::{self, at};
+use super::layout::Layout;
 use super::rows::SqliteRows;
-use super::session::{KeyName, SqliteSession};
-use super::settings::{ENGINE, Layout, Plan, SETTINGS};
+use super::session::SqliteSession;
+use super::settings::{ENGINE, Plan, Prepare, SETTINGS};
+use super::table::Table;
 use crate::engine::{Capabilities, Content, Engine, EngineError, Session, Store};
 use crate::rows::RowEngine;
 
@@ -71,6 +73,10 @@ impl Engine for Sqlite {
         Plan::from(settings).map_or(Durability::None, |plan| plan.durability())
     }
 
+    fn durability_settings(&self) -> Vec<&'static str> {
+        vec!["library", "journal_mode", "synchronous", "residence"]
+    }
+
     fn set_up_process(&self, settings: &Settings) -> Result<(), EngineError> {
         force::set_up(&Plan::from(settings)?)
     }
@@ -82,7 +88,16 @@ impl Engine for Sqlite {
     fn create(&self, path: &Path, settings: &Settings) -> Result<Box<dyn Store>, EngineError> {
         let plan = Plan::from(settings)?;
         plan.check_for_blobs()?;
-        create_file(path, &plan, plan.layout.schema())?;
+        let schema = match plan.layout {
+            // Where who opens it finds how long its chunks are.
+            Layout::Chunked => format!(
+                "{}; PRAGMA user_version={}",
+                plan.layout.schema(),
+                plan.chunk_bytes
+            ),
+            layout => layout.schema().to_owned(),
+        };
+        create_file(path, &plan, &schema)?;
         Ok(Box::new(SqliteStore::new(path, plan)))
     }
 
@@ -102,7 +117,7 @@ impl Engine for Sqlite {
 }
 
 /// Creates a database with a schema and the plan's settings in a file that does not exist.
-pub(super) fn create_file(path: &Path, plan: &Plan, schema: &str) -> Result<(), EngineError> {
+pub(crate) fn create_file(path: &Path, plan: &Plan, schema: &str) -> Result<(), EngineError> {
     // Before anything is created: a library that is not there leaves nothing behind.
     force::library(plan)?;
     // SQLite would take a journal that lies there for the new database's own, and delete it.
@@ -153,7 +168,7 @@ fn create_tables(path: &Path, plan: &Plan, schema: &str) -> Result<(), EngineErr
 
 /// A connection for loading: without a journal, without waiting for the device and without giving
 /// way to anybody, whatever the settings.
-pub(super) fn connect_for_loading(path: &Path, plan: &Plan) -> Result<Connection, EngineError> {
+pub(crate) fn connect_for_loading(path: &Path, plan: &Plan) -> Result<Connection, EngineError> {
     let mut connection = force::connect(path, plan)?;
     let loading = [
         ("locking_mode", "exclusive"),
@@ -199,24 +214,14 @@ impl SqliteStore {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), EngineError> {
         let failed = || at(&self.path);
-        let column = self.plan.layout.key_column();
-        let sql = format!("INSERT INTO kv({column}, v) VALUES(?1, ?2)");
         connection.execute("BEGIN EXCLUSIVE").map_err(failed())?;
-        let insert = connection.prepare(&sql).map_err(failed())?;
+        let mut table = Table::new(connection, &self.plan, Prepare::Once).map_err(failed())?;
         let mut blob = Vec::new();
-        let mut name = KeyName::new();
         for key in 1..=content.count() {
             content
                 .fill(key, &mut blob)
                 .map_err(EngineError::io("make the content of", &self.path))?;
-            let mut statement = connection.statement(insert);
-            match self.plan.layout {
-                Layout::Name => statement.bind_text(1, name.of(key)),
-                Layout::Rowid | Layout::WithoutRowid => statement.bind_i64(1, key.cast_signed()),
-            }
-            .and_then(|()| statement.bind_blob(2, &blob))
-            .and_then(|()| statement.run())
-            .map_err(failed())?;
+            table.insert(connection, key, &blob).map_err(failed())?;
             if key % PROGRESS_BLOBS == 0 || key == content.count() {
                 progress(key);
             }

@@ -8,8 +8,9 @@ use sqlitmus_core::settings::SettingsError;
 
 use super::connection::{Connection, OpenMode};
 use super::error::SqliteError;
+use super::layout::Layout;
 use super::library::{Library, LibraryError, Threading};
-use super::settings::{Checkpoints, ENGINE, Layout, Mapped, Plan, Synchronous};
+use super::settings::{Checkpoints, ENGINE, Mapped, Plan, Synchronous};
 use crate::engine::{EngineError, ReadBack};
 
 /// SQLite's default for `PRAGMA wal_autocheckpoint`, in pages: while a long batch is written, the
@@ -20,7 +21,7 @@ const AUTOMATIC_CHECKPOINT_PAGES: u32 = 1000;
 const ALL_BYTES: u64 = i64::MAX as u64;
 
 /// The error to report for a database.
-pub(super) fn at(path: &Path) -> impl Fn(SqliteError) -> EngineError + use<'_> {
+pub(crate) fn at(path: &Path) -> impl Fn(SqliteError) -> EngineError + use<'_> {
     move |source| {
         let path = path.to_owned();
         if source.is_damaged() {
@@ -41,7 +42,7 @@ pub(super) fn library(plan: &Plan) -> Result<&'static Library, EngineError> {
 
 /// Sets the library that the plan names up for this process: what cannot be changed any more once
 /// it is in use.
-pub(super) fn set_up(plan: &Plan) -> Result<(), EngineError> {
+pub(crate) fn set_up(plan: &Plan) -> Result<(), EngineError> {
     let loaded = Library::load_with(&plan.library, plan.memory_statistics);
     loaded.map(|_| ()).map_err(refused)
 }
@@ -70,7 +71,7 @@ pub(super) fn open(path: &Path, plan: &Plan) -> Result<Connection, EngineError> 
 }
 
 /// A connection to an existing database, with nothing but the busy timeout set.
-pub(super) fn connect(path: &Path, plan: &Plan) -> Result<Connection, EngineError> {
+pub(crate) fn connect(path: &Path, plan: &Plan) -> Result<Connection, EngineError> {
     let mut connection =
         Connection::open_sharing(library(plan)?, path, OpenMode::ReadWrite, plan.sharing)
             .map_err(at(path))?;
@@ -81,7 +82,7 @@ pub(super) fn connect(path: &Path, plan: &Plan) -> Result<Connection, EngineErro
 }
 
 /// Sets everything that lies with a connection, then asks for all of it.
-pub(super) fn put_in_force(
+pub(crate) fn put_in_force(
     connection: &mut Connection,
     path: &Path,
     plan: &Plan,
@@ -152,7 +153,7 @@ fn check_mapped(plan: &Plan, got: &str, database_bytes: &str) -> Result<(), Engi
 }
 
 /// What the live connection says about itself. Sizes are in bytes, words in small letters.
-pub(super) fn read_back(
+pub(crate) fn read_back(
     connection: &mut Connection,
     path: &Path,
     plan: &Plan,
@@ -249,40 +250,61 @@ pub(super) fn check_memory_statistics(plan: &Plan, got: &ReadBack) -> Result<(),
     }
 }
 
-/// Checks that the database holds a table of the plan's layout.
+/// Checks that the database holds the tables of the plan's layout.
 fn check_table(connection: &mut Connection, path: &Path, plan: &Plan) -> Result<(), EngineError> {
-    match layout(connection, path)? {
-        Some(layout) if layout == plan.layout => Ok(()),
-        Some(layout) => Err(EngineError::NotInForce {
-            name: "layout",
-            asked: plan.layout.word().to_owned(),
-            got: layout.word().to_owned(),
-        }),
-        None => Err(EngineError::Damaged {
+    let Some(layout) = layout(connection, path)? else {
+        return Err(EngineError::Damaged {
             path: path.to_owned(),
-            reason: "it is a database, but has no table kv(k, v) or kv(name, v)".to_owned(),
-        }),
+            reason: "it is a database, but has no table of blobs such as kv(k, v)".to_owned(),
+        });
+    };
+    let mut expected = vec![(
+        "layout",
+        plan.layout.word().to_owned(),
+        layout.word().to_owned(),
+    )];
+    if layout == Layout::Chunked {
+        let got = chunk_bytes(connection, path)?;
+        expected.push(("chunk_bytes", plan.chunk_bytes.to_string(), got));
+    }
+    match expected.into_iter().find(|(_, asked, got)| asked != got) {
+        None => Ok(()),
+        Some((name, asked, got)) => Err(EngineError::NotInForce { name, asked, got }),
     }
 }
 
-/// What the table looks like; `None` if there is no such table.
+/// What the tables look like; `None` if there is none that this engine makes.
 pub(super) fn layout(
     connection: &mut Connection,
     path: &Path,
 ) -> Result<Option<Layout>, EngineError> {
-    let columns = connection
-        .query_text("SELECT group_concat(lower(name)) FROM pragma_table_info('kv')")
-        .map_err(at(path))?;
-    match columns.as_deref() {
-        Some("name,v") => Ok(Some(Layout::Name)),
+    for layout in Layout::ALL {
+        let (table, expected) = layout.known_by();
+        let columns = connection
+            .query_text(&format!(
+                "SELECT group_concat(lower(name)) FROM pragma_table_info('{table}')"
+            ))
+            .map_err(at(path))?;
+        if columns.as_deref() != Some(expected) {
+            continue;
+        }
+        if layout != Layout::Rowid {
+            return Ok(Some(layout));
+        }
         // Only a table with rowids has a column of that name.
-        Some("k,v") => match connection.query_i64("SELECT rowid FROM kv LIMIT 1") {
+        return match connection.query_i64("SELECT rowid FROM kv LIMIT 1") {
             Ok(_) => Ok(Some(Layout::Rowid)),
             Err(error) if error.is_sql() => Ok(Some(Layout::WithoutRowid)),
             Err(error) => Err(at(path)(error)),
-        },
-        _ => Ok(None),
+        };
     }
+    Ok(None)
+}
+
+/// Bytes in a chunk, which stand in the header of a database that has chunks.
+pub(super) fn chunk_bytes(connection: &mut Connection, path: &Path) -> Result<String, EngineError> {
+    let noted = connection.pragma_i64("user_version").map_err(at(path))?;
+    Ok(noted.unwrap_or(0).to_string())
 }
 
 /// Files that SQLite keeps beside a database, by its naming.

@@ -10,10 +10,10 @@ use super::blob::{BlobId, BlobMode};
 use super::connection::{Connection, ConnectionStatus};
 use super::error::SqliteError;
 use super::force::{self, at};
-use super::settings::{
-    Api, Checkpoints, JournalMode, Layout, Plan, Prepare, ReadTransaction, Transaction,
-};
-use super::statement::{Statement, StatementId};
+use super::layout::Layout;
+use super::settings::{Api, Checkpoints, JournalMode, Plan, ReadTransaction, Transaction};
+use super::statement::StatementId;
+use super::table::{Found, Table, endless};
 use crate::engine::{EngineError, ReadBack, Session, Writer};
 
 /// A connection with everything prepared.
@@ -22,11 +22,13 @@ pub(super) struct SqliteSession {
     plan: Plan,
     connection: Connection,
     prepared: Prepared,
+    table: Table,
     /// The blob handle, once there is one, and what it was opened for.
     blob: Option<(BlobId, BlobMode)>,
     /// Where blob handles read to.
     buffer: Vec<u8>,
-    name: KeyName,
+    /// With names in memory: how many commits there were when they were read.
+    names_as_of: u64,
     /// Commits made by all sessions of this store.
     commits: Arc<AtomicU64>,
     /// With a read transaction held: how many commits there were when it began.
@@ -37,15 +39,8 @@ pub(super) struct SqliteSession {
     unsettled_pages: u32,
 }
 
-/// Statements, prepared once.
+/// Statements of transactions, prepared once.
 struct Prepared {
-    select: StatementId,
-    /// From a key to its rowid, where the two differ.
-    select_rowid: Option<StatementId>,
-    update: StatementId,
-    insert: StatementId,
-    delete: StatementId,
-    keys: StatementId,
     begin: StatementId,
     begin_writing: StatementId,
     commit: StatementId,
@@ -54,23 +49,11 @@ struct Prepared {
 
 impl Prepared {
     fn new(connection: &mut Connection, plan: &Plan) -> Result<Self, SqliteError> {
-        let layout = plan.layout;
-        let key = layout.key_column();
-        let mut prepare = |sql: &str| connection.prepare(sql);
         Ok(Self {
-            select: prepare(&format!("SELECT v FROM kv WHERE {key}=?1"))?,
-            select_rowid: match layout {
-                Layout::Name => Some(prepare("SELECT rowid FROM kv WHERE name=?1")?),
-                Layout::Rowid | Layout::WithoutRowid => None,
-            },
-            update: prepare(&format!("UPDATE kv SET v=?2 WHERE {key}=?1"))?,
-            insert: prepare(&format!("INSERT INTO kv({key}, v) VALUES(?1, ?2)"))?,
-            delete: prepare(&format!("DELETE FROM kv WHERE {key}=?1"))?,
-            keys: prepare(&format!("SELECT CAST({key} AS INTEGER) FROM kv ORDER BY 1"))?,
-            begin: prepare("BEGIN")?,
-            begin_writing: prepare(plan.begin.sql())?,
-            commit: prepare("COMMIT")?,
-            rollback: prepare("ROLLBACK")?,
+            begin: connection.prepare("BEGIN")?,
+            begin_writing: connection.prepare(plan.begin.sql())?,
+            commit: connection.prepare("COMMIT")?,
+            rollback: connection.prepare("ROLLBACK")?,
         })
     }
 }
@@ -82,13 +65,6 @@ fn log_path(database: &Path) -> PathBuf {
     path.into()
 }
 
-/// What a read or a blob write found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Yes,
-    No,
-}
-
 impl SqliteSession {
     pub(super) fn open(
         path: &Path,
@@ -97,14 +73,19 @@ impl SqliteSession {
     ) -> Result<Self, EngineError> {
         let mut connection = force::open(path, &plan)?;
         let prepared = Prepared::new(&mut connection, &plan).map_err(at(path))?;
+        let mut table = Table::new(&mut connection, &plan, plan.prepare).map_err(at(path))?;
+        // Counted before they are read: one commit too few makes them be read again.
+        let names_as_of = commits.load(Ordering::Acquire);
+        table.read_names(&mut connection).map_err(at(path))?;
         Ok(Self {
             path: path.to_owned(),
             plan,
             connection,
             prepared,
+            table,
             blob: None,
             buffer: Vec::new(),
-            name: KeyName::new(),
+            names_as_of,
             commits,
             held_since: None,
             batch: None,
@@ -114,15 +95,6 @@ impl SqliteSession {
 
     fn run(&mut self, statement: StatementId) -> Result<(), SqliteError> {
         self.connection.statement(statement).run()
-    }
-
-    /// Prepares a statement for its next run, if that is done each time.
-    #[inline]
-    fn prepare_if_each(&mut self, statement: StatementId) -> Result<(), SqliteError> {
-        match self.plan.prepare {
-            Prepare::Once => Ok(()),
-            Prepare::Each => self.connection.prepare_again(statement),
-        }
     }
 
     /// Sees to it that reads happen in a held read transaction, and not in one that began before
@@ -158,25 +130,40 @@ impl SqliteSession {
         }
     }
 
+    /// Sees to it that names in memory are those of the last commit of this store's sessions.
     #[inline]
-    fn read_by_select(
-        &mut self,
-        key: u64,
-        consume: &mut dyn FnMut(&[u8]),
-    ) -> Result<Found, SqliteError> {
-        self.prepare_if_each(self.prepared.select)?;
-        let mut statement = self.connection.statement(self.prepared.select);
-        bind_key(&mut statement, self.plan.layout, &mut self.name, key)?;
-        let Some(mut row) = statement.step()? else {
-            return Ok(Found::No);
-        };
-        consume(row.blob(0)?);
-        statement.reset()?;
-        Ok(Found::Yes)
+    fn refresh_names(&mut self) -> Result<(), SqliteError> {
+        if !self.table.keeps_names() {
+            return Ok(());
+        }
+        let commits = self.commits.load(Ordering::Acquire);
+        if self.table.has_names() && self.names_as_of == commits {
+            return Ok(());
+        }
+        self.names_as_of = commits;
+        self.table.read_names(&mut self.connection)
     }
 
     #[inline]
     fn read_by_blob(
+        &mut self,
+        key: u64,
+        consume: &mut dyn FnMut(&[u8]),
+    ) -> Result<Found, SqliteError> {
+        let found = match self.table.chunk_bytes() {
+            None => self.read_whole_by_blob(key, consume)?,
+            Some(chunk_bytes) => self.read_chunks_by_blob(key, chunk_bytes, consume)?,
+        };
+        let each = self.plan.read_transaction == ReadTransaction::Each;
+        if found == Found::Yes && each && self.batch.is_none() {
+            // An open handle is an open read transaction.
+            self.close_blob()?;
+        }
+        Ok(found)
+    }
+
+    #[inline]
+    fn read_whole_by_blob(
         &mut self,
         key: u64,
         consume: &mut dyn FnMut(&[u8]),
@@ -187,34 +174,65 @@ impl SqliteSession {
         if let Some((id, _)) = &self.blob {
             consume(self.connection.blob(id).read_whole(&mut self.buffer)?);
         }
-        let each = self.plan.read_transaction == ReadTransaction::Each;
-        if each && self.batch.is_none() {
-            // An open handle is an open read transaction.
-            self.close_blob()?;
-        }
         Ok(Found::Yes)
     }
 
-    /// Makes the blob handle point at a key: moves the one there is, or opens one.
+    fn read_chunks_by_blob(
+        &mut self,
+        key: u64,
+        chunk_bytes: usize,
+        consume: &mut dyn FnMut(&[u8]),
+    ) -> Result<Found, SqliteError> {
+        let Some(first) = self.table.rowid(&mut self.connection, key)? else {
+            return Ok(Found::No);
+        };
+        let mut filled = 0;
+        for rowid in first.. {
+            if self.point_at_row(rowid, BlobMode::Read)? == Found::No {
+                let is_missing = rowid == first;
+                return if is_missing {
+                    Ok(Found::No)
+                } else {
+                    Err(endless(key))
+                };
+            }
+            let Some((id, _)) = &self.blob else {
+                break;
+            };
+            let mut blob = self.connection.blob(id);
+            let bytes = blob.bytes();
+            if self.buffer.len() < filled + bytes {
+                self.buffer.resize(filled + bytes, 0);
+            }
+            blob.read(&mut self.buffer[filled..filled + bytes], 0)?;
+            filled += bytes;
+            if bytes < chunk_bytes {
+                break;
+            }
+        }
+        consume(&self.buffer[..filled]);
+        Ok(Found::Yes)
+    }
+
+    /// Makes the blob handle point at a key.
     #[inline]
     fn point_at(&mut self, key: u64, mode: BlobMode) -> Result<Found, SqliteError> {
-        let rowid = match self.prepared.select_rowid {
-            None => key.cast_signed(),
-            Some(select_rowid) => {
-                let mut statement = self.connection.statement(select_rowid);
-                statement.bind_text(1, self.name.of(key))?;
-                match statement.step()? {
-                    Some(row) => row.i64(0),
-                    None => return Ok(Found::No),
-                }
-            }
-        };
+        match self.table.rowid(&mut self.connection, key)? {
+            Some(rowid) => self.point_at_row(rowid, mode),
+            None => Ok(Found::No),
+        }
+    }
+
+    /// Makes the blob handle point at a row: moves the one there is, or opens one.
+    #[inline]
+    fn point_at_row(&mut self, rowid: i64, mode: BlobMode) -> Result<Found, SqliteError> {
         let pointed = match &self.blob {
             Some((id, opened)) if *opened == mode => self.connection.blob(id).reopen(rowid),
             _ => {
                 self.close_blob()?;
+                let (table, column) = self.plan.layout.blob_column();
                 self.connection
-                    .open_blob(c"kv", c"v", rowid, mode)
+                    .open_blob(table, column, rowid, mode)
                     .map(|id| self.blob = Some((id, mode)))
             }
         };
@@ -224,24 +242,25 @@ impl SqliteSession {
                 // A handle that could not be moved is good for nothing more.
                 self.close_blob()?;
                 // A missing row and a wrong kind of value have one code: look which it is.
-                let missing = error.is_sql() && self.is_missing(key)?;
+                let missing = error.is_sql() && !self.table.has_row(&mut self.connection, rowid)?;
                 if missing { Ok(Found::No) } else { Err(error) }
             }
         }
     }
 
-    #[cold]
-    fn is_missing(&mut self, key: u64) -> Result<bool, SqliteError> {
-        let mut statement = self.connection.statement(self.prepared.select);
-        bind_key(&mut statement, self.plan.layout, &mut self.name, key)?;
-        Ok(statement.step()?.is_none())
-    }
-
     /// Overwrites through a blob handle; only where there is a blob of that size already.
     fn overwrite_by_blob(&mut self, key: u64, value: &[u8]) -> Result<Found, SqliteError> {
+        if self.plan.layout == Layout::Chunked {
+            return self.overwrite_chunks_by_blob(key, value);
+        }
         if self.point_at(key, BlobMode::ReadWrite)? == Found::No {
             return Ok(Found::No);
         }
+        self.write_through_blob(value)
+    }
+
+    /// Writes the blob that the handle points at, if it has that size.
+    fn write_through_blob(&mut self, value: &[u8]) -> Result<Found, SqliteError> {
         let Some((id, _)) = &self.blob else {
             return Ok(Found::No);
         };
@@ -253,36 +272,38 @@ impl SqliteSession {
         Ok(Found::Yes)
     }
 
-    /// Runs a statement on a key; says whether it changed a row.
-    fn change(
-        &mut self,
-        statement: StatementId,
-        key: u64,
-        value: Option<&[u8]>,
-    ) -> Result<Found, SqliteError> {
-        self.prepare_if_each(statement)?;
-        let mut statement = self.connection.statement(statement);
-        bind_key(&mut statement, self.plan.layout, &mut self.name, key)?;
-        if let Some(value) = value {
-            statement.bind_blob(2, value)?;
+    /// As [`Self::overwrite_by_blob`], chunk by chunk. What of it is written when a chunk turns out
+    /// to be of another size is written again by whoever then does it by SQL.
+    fn overwrite_chunks_by_blob(&mut self, key: u64, value: &[u8]) -> Result<Found, SqliteError> {
+        let Some(first) = self.table.rowid(&mut self.connection, key)? else {
+            return Ok(Found::No);
+        };
+        let full = value.chunks_exact(self.plan.chunk_bytes);
+        let rest = std::iter::once(full.remainder());
+        for (rowid, piece) in (first..).zip(full.chain(rest)) {
+            let found = match self.point_at_row(rowid, BlobMode::ReadWrite)? {
+                Found::Yes => self.write_through_blob(piece)?,
+                Found::No => Found::No,
+            };
+            if found == Found::No {
+                return Ok(Found::No);
+            }
         }
-        statement.run()?;
-        drop(statement);
-        Ok(match self.connection.changes() {
-            0 => Found::No,
-            _ => Found::Yes,
-        })
+        Ok(Found::Yes)
     }
 
     fn put_value(&mut self, key: u64, value: &[u8]) -> Result<(), SqliteError> {
         let by_blob = self.plan.api == Api::Blob;
-        if by_blob && self.overwrite_by_blob(key, value)? == Found::Yes {
-            return Ok(());
+        if by_blob {
+            self.refresh_names()?;
+            if self.overwrite_by_blob(key, value)? == Found::Yes {
+                return Ok(());
+            }
         }
         // A handle on a row that SQL changes would be of no more use.
         self.close_blob()?;
-        if self.change(self.prepared.update, key, Some(value))? == Found::No {
-            self.change(self.prepared.insert, key, Some(value))?;
+        if self.table.update(&mut self.connection, key, value)? == Found::No {
+            self.table.insert(&mut self.connection, key, value)?;
         }
         Ok(())
     }
@@ -311,6 +332,12 @@ impl SqliteSession {
         };
         let limit = match self.plan.transaction {
             Transaction::All => u64::MAX,
+            Transaction::One if self.plan.layout.writes_in_steps() => {
+                self.run(self.prepared.begin_writing)?;
+                let found = write(self)?;
+                self.commit_transaction()?;
+                return Ok(found);
+            }
             Transaction::One => {
                 let found = write(self)?;
                 // What a blob handle has written is committed as it is closed.
@@ -381,8 +408,12 @@ impl Session for SqliteSession {
     fn read(&mut self, key: u64, consume: &mut dyn FnMut(&[u8])) -> Result<(), EngineError> {
         let hold = self.plan.read_transaction == ReadTransaction::Held && self.batch.is_none();
         let held = if hold { self.hold() } else { Ok(()) };
-        let found = held.and_then(|()| match self.plan.api {
-            Api::Select => self.read_by_select(key, consume),
+        let ready = held.and_then(|()| self.refresh_names());
+        let found = ready.and_then(|()| match self.plan.api {
+            Api::Select => {
+                let (connection, buffer) = (&mut self.connection, &mut self.buffer);
+                self.table.read(connection, key, buffer, consume)
+            }
             Api::Blob => self.read_by_blob(key, consume),
         });
         match found {
@@ -400,13 +431,7 @@ impl Session for SqliteSession {
             None => self.release(),
             Some(_) => Ok(()),
         };
-        let mut statement = self.connection.statement(self.prepared.keys);
-        let visited = released.and_then(|()| {
-            while let Some(row) = statement.step()? {
-                visit(row.i64(0).cast_unsigned());
-            }
-            statement.reset()
-        });
+        let visited = released.and_then(|()| self.table.keys(&mut self.connection, visit));
         visited.map_err(at(&self.path))
     }
 
@@ -441,6 +466,11 @@ impl Session for SqliteSession {
     fn read_back(&mut self) -> Result<ReadBack, EngineError> {
         let mut back = force::read_back(&mut self.connection, &self.path, &self.plan)?;
         let layout = force::layout(&mut self.connection, &self.path)?;
+        let chunk_bytes = match layout {
+            Some(Layout::Chunked) => force::chunk_bytes(&mut self.connection, &self.path)?,
+            _ => self.plan.chunk_bytes.to_string(),
+        };
+        back.insert("chunk_bytes".to_owned(), chunk_bytes);
         let layout = layout.map_or("none", Layout::word);
         back.insert("layout".to_owned(), layout.to_owned());
         self.plan.add_own(&mut back);
@@ -469,7 +499,8 @@ impl Writer for SqliteSession {
     fn insert(&mut self, key: u64, value: &[u8]) -> Result<(), EngineError> {
         let inserted = self.write(|session| {
             session.close_blob()?;
-            session.change(session.prepared.insert, key, Some(value))
+            session.table.insert(&mut session.connection, key, value)?;
+            Ok(Found::Yes)
         });
         inserted.map(|_| ())
     }
@@ -477,7 +508,7 @@ impl Writer for SqliteSession {
     fn delete(&mut self, key: u64) -> Result<bool, EngineError> {
         let found = self.write(|session| {
             session.close_blob()?;
-            session.change(session.prepared.delete, key, None)
+            session.table.delete(&mut session.connection, key)
         });
         Ok(found? == Found::Yes)
     }
@@ -493,65 +524,5 @@ impl Writer for SqliteSession {
 
     fn settle(&mut self) -> Result<(), EngineError> {
         self.checkpoint().map_err(at(&self.path))
-    }
-}
-
-/// Binds a key to the first parameter.
-#[inline]
-fn bind_key<'c>(
-    statement: &mut Statement<'c>,
-    layout: Layout,
-    name: &'c mut KeyName,
-    key: u64,
-) -> Result<(), SqliteError> {
-    match layout {
-        // Keys above i64::MAX become negative, and again themselves when they are read.
-        Layout::Rowid | Layout::WithoutRowid => statement.bind_i64(1, key.cast_signed()),
-        Layout::Name => statement.bind_text(1, name.of(key)),
-    }
-}
-
-/// A key as a name: decimal, at least six digits (`000001`), as kvtest names files. Made in
-/// place, without an allocation.
-pub(super) struct KeyName {
-    digits: [u8; Self::MOST_DIGITS],
-}
-
-impl KeyName {
-    const LEAST_DIGITS: usize = 6;
-    const MOST_DIGITS: usize = 20;
-
-    pub(super) fn new() -> Self {
-        Self {
-            digits: [b'0'; Self::MOST_DIGITS],
-        }
-    }
-
-    /// The name of a key.
-    pub(super) fn of(&mut self, key: u64) -> &str {
-        let mut rest = key;
-        let mut start = Self::MOST_DIGITS;
-        while rest > 0 || start > Self::MOST_DIGITS - Self::LEAST_DIGITS {
-            start -= 1;
-            self.digits[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        // Digits are ASCII, so the default is never taken.
-        std::str::from_utf8(&self.digits[start..]).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_of_kvtest() {
-        let mut name = KeyName::new();
-        assert_eq!(name.of(1), "000001");
-        assert_eq!(name.of(999_999), "999999");
-        assert_eq!(name.of(1_000_000), "1000000");
-        assert_eq!(name.of(u64::MAX), u64::MAX.to_string());
-        assert_eq!(name.of(0), "000000");
     }
 }

@@ -6,6 +6,7 @@ use sqlitmus_core::case::Durability;
 use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings, SettingsError};
 
 use super::connection::CacheSharing;
+use super::layout::Layout;
 use super::library::LibraryChoice;
 use crate::engine::ReadBack;
 
@@ -17,6 +18,11 @@ const PAGE_BYTES: std::ops::RangeInclusive<u64> = 512..=65_536;
 
 /// `PRAGMA cache_size` counts KiB in a signed 32-bit number.
 const CACHE_BYTES: std::ops::RangeInclusive<u64> = 1024..=(i32::MAX as u64) * 1024;
+
+/// Bytes in a chunk. From the smallest to the largest a key's chunks hold more than a blob may have.
+const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 1024..=(16 << 20);
+
+const DEFAULT_CHUNK_BYTES: &str = "65536";
 
 const fn bytes(
     range: &std::ops::RangeInclusive<u64>,
@@ -91,10 +97,35 @@ pub(super) const SETTINGS: &[SettingSpecification] = &[
     },
     SettingSpecification {
         name: "layout",
-        kind: SettingKind::Choice(&["rowid", "without-rowid", "name"]),
+        kind: SettingKind::Choice(&[
+            "rowid",
+            "without-rowid",
+            "name",
+            "with-metadata",
+            "separate",
+            "chunked",
+            "sqlar",
+        ]),
         default: "rowid",
         stored: true,
-        about: "table keyed by rowid; the same WITHOUT ROWID; keyed by names such as 000001",
+        about: "table keyed by rowid; the same WITHOUT ROWID; keyed by names such as 000001; with \
+                other columns in the row; these and blobs in two tables; cut into rows of \
+                chunk_bytes; SQLite's archive",
+    },
+    SettingSpecification {
+        name: "chunk_bytes",
+        kind: bytes(&CHUNK_BYTES, &[]),
+        default: DEFAULT_CHUNK_BYTES,
+        stored: true,
+        about: "layout = chunked: bytes in a chunk",
+    },
+    SettingSpecification {
+        name: "catalogue",
+        kind: SettingKind::Choice(&["none", "memory"]),
+        default: "none",
+        stored: false,
+        about: "layout = name or sqlar: names are found by SQLite, or in memory, where they are \
+                read to when the store is opened",
     },
     SettingSpecification {
         name: "transaction",
@@ -178,6 +209,36 @@ pub(super) const SETTINGS: &[SettingSpecification] = &[
     },
 ];
 
+/// One of the settings, for an engine that has it too.
+///
+/// # Panics
+/// There is none of that name; where it is used this is found while compiling.
+pub(crate) const fn specification(name: &str) -> SettingSpecification {
+    let mut index = 0;
+    while index < SETTINGS.len() {
+        if is_same(SETTINGS[index].name.as_bytes(), name.as_bytes()) {
+            return SETTINGS[index];
+        }
+        index += 1;
+    }
+    panic!("the sqlite engine has no such setting")
+}
+
+/// `==`, which slices do not have in constants.
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
 /// How blobs are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Api {
@@ -187,7 +248,7 @@ pub(super) enum Api {
 
 /// How long a read transaction lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReadTransaction {
+pub(crate) enum ReadTransaction {
     Held,
     Each,
 }
@@ -201,7 +262,7 @@ pub(super) enum Mapped {
 
 /// How a transaction is made atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JournalMode {
+pub(crate) enum JournalMode {
     Delete,
     Truncate,
     Persist,
@@ -248,45 +309,16 @@ impl Synchronous {
     }
 }
 
-/// What the table looks like.
+/// Where names are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
-    Rowid,
-    WithoutRowid,
-    Name,
-}
-
-impl Layout {
-    /// Value of the setting.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Rowid => "rowid",
-            Self::WithoutRowid => "without-rowid",
-            Self::Name => "name",
-        }
-    }
-
-    /// SQL that creates the table. That of `Rowid` is kvtest's.
-    pub(super) fn schema(self) -> &'static str {
-        match self {
-            Self::Rowid => "CREATE TABLE kv(k INTEGER PRIMARY KEY, v BLOB)",
-            Self::WithoutRowid => "CREATE TABLE kv(k INTEGER PRIMARY KEY, v BLOB) WITHOUT ROWID",
-            Self::Name => "CREATE TABLE kv(name TEXT PRIMARY KEY, v BLOB)",
-        }
-    }
-
-    /// Name of the key's column.
-    pub(super) fn key_column(self) -> &'static str {
-        match self {
-            Self::Rowid | Self::WithoutRowid => "k",
-            Self::Name => "name",
-        }
-    }
+pub(super) enum Catalogue {
+    None,
+    Memory,
 }
 
 /// How many writes a transaction has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transaction {
+pub(crate) enum Transaction {
     All,
     One,
     Every(u64),
@@ -294,7 +326,7 @@ pub(super) enum Transaction {
 
 /// When the write-ahead log is copied into the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Checkpoints {
+pub(crate) enum Checkpoints {
     Apart,
     Included,
     Automatic,
@@ -344,18 +376,20 @@ pub(super) enum Residence {
 
 /// Resolved settings, in types.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     pub(super) library: LibraryChoice,
     pub(super) api: Api,
-    pub(super) read_transaction: ReadTransaction,
+    pub(crate) read_transaction: ReadTransaction,
     pub(super) page_bytes: u64,
     pub(super) cache_bytes: u64,
     pub(super) mapped: Mapped,
-    pub(super) journal_mode: JournalMode,
+    pub(crate) journal_mode: JournalMode,
     pub(super) synchronous: Synchronous,
     pub(super) layout: Layout,
-    pub(super) transaction: Transaction,
-    pub(super) checkpoints: Checkpoints,
+    pub(super) chunk_bytes: usize,
+    pub(super) catalogue: Catalogue,
+    pub(crate) transaction: Transaction,
+    pub(crate) checkpoints: Checkpoints,
     pub(super) prepare: Prepare,
     pub(super) begin: Begin,
     pub(super) busy_timeout_ms: u32,
@@ -375,7 +409,7 @@ impl Plan {
     ///
     /// # Errors
     /// A name or value that is not known, or a contradiction.
-    pub(super) fn from(settings: &Settings) -> Result<Self, SettingsError> {
+    pub(crate) fn from(settings: &Settings) -> Result<Self, SettingsError> {
         let resolved = settings.resolve(ENGINE, SETTINGS)?;
         let value = |name| resolved.get(name).unwrap_or_default();
         let number = |name| value(name).parse::<u64>().unwrap_or(0);
@@ -415,10 +449,14 @@ impl Plan {
                 "full" => Synchronous::Full,
                 _ => Synchronous::Extra,
             },
-            layout: match value("layout") {
-                "rowid" => Layout::Rowid,
-                "without-rowid" => Layout::WithoutRowid,
-                _ => Layout::Name,
+            layout: Layout::ALL
+                .into_iter()
+                .find(|layout| layout.word() == value("layout"))
+                .unwrap_or(Layout::Rowid),
+            chunk_bytes: number("chunk_bytes") as usize,
+            catalogue: match value("catalogue") {
+                "none" => Catalogue::None,
+                _ => Catalogue::Memory,
             },
             transaction: match value("transaction") {
                 "all" => Transaction::All,
@@ -481,6 +519,20 @@ impl Plan {
                 "use `api = select`, or `layout = rowid`",
             );
         }
+        if self.catalogue == Catalogue::Memory && !self.layout.is_named() {
+            return contradiction(
+                "a catalogue is of names, and this layout has none",
+                "use `layout = sqlar` or `layout = name`, or leave `catalogue` out",
+            );
+        }
+        if self.layout != Layout::Chunked
+            && self.resolved.get("chunk_bytes") != Some(DEFAULT_CHUNK_BYTES)
+        {
+            return contradiction(
+                "`chunk_bytes` is for chunks, and this layout has none",
+                "use `layout = chunked`, or leave `chunk_bytes` out",
+            );
+        }
         if self.checkpoints != Checkpoints::Apart && self.journal_mode != JournalMode::Wal {
             return contradiction(
                 "only a write-ahead log has checkpoints to include",
@@ -513,6 +565,7 @@ impl Plan {
     pub(super) fn add_own(&self, back: &mut ReadBack) {
         for name in [
             "api",
+            "catalogue",
             "read_transaction",
             "transaction",
             "checkpoint",
@@ -565,7 +618,7 @@ impl Plan {
     ///   may be back after it, and undo what was acknowledged. `truncate` and `persist`
     ///   synchronise the journal itself after they have made it invalid.
     /// - `residence = memory`: what was written since the last copy is lost with the process.
-    pub(super) fn durability(&self) -> Durability {
+    pub(crate) fn durability(&self) -> Durability {
         if self.residence != Residence::File {
             return Durability::None;
         }
@@ -617,6 +670,8 @@ mod tests {
     fn contradictions_come_with_a_way_out() {
         for pairs in [
             &[("api", "blob"), ("layout", "without-rowid")][..],
+            &[("catalogue", "memory")],
+            &[("chunk_bytes", "4096"), ("layout", "separate")],
             &[("checkpoint", "included"), ("journal_mode", "delete")],
             &[("page_size", "5000")],
             &[("cache", "5000")],

@@ -7,6 +7,7 @@ use maud::{Markup, html as markup};
 
 use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::case::Durability;
+use sqlitmus_core::environment::is_about_machine;
 use sqlitmus_core::run::Run;
 
 use crate::builds;
@@ -82,7 +83,7 @@ pub(super) fn environment(run: &Run) -> Markup {
             h2 id="heading-environment" { "Environment" }
             @if run.environment.is_empty() { p { "The run does not say." } }
             dl {
-                @for (name, value) in &run.environment {
+                @for (name, value) in run.environment.iter().filter(|(name, _)| is_about_machine(name)) {
                     dt { (clean(name)) }
                     dd { (named(value, "empty")) }
                 }

@@ -88,6 +88,8 @@
   all("table.filterable").forEach((table) => {
     const input = make("input", { type: "search", placeholder: "words that a case must have", id: table.id + "-filter" });
     const count = make("span", { className: "none" });
+    // The first table's is short, for links that were given away.
+    const key = table.id === "cases" ? "filter" : table.id + ".filter";
     const apply = () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
@@ -97,9 +99,9 @@
         shown += row.hidden ? 0 : 1;
       });
       count.textContent = shown + " of " + table.tBodies[0].rows.length + " cases";
-      keep("filter", input.value);
+      keep(key, input.value);
     };
-    input.value = state.get("filter") || "";
+    input.value = state.get(key) || "";
     input.addEventListener("input", () => { apply(); said.textContent = count.textContent; });
     const label = make("label", {}, "Filter ", input);
     const save = make("button", { type: "button", textContent: "Save as CSV" });

@@ -4,6 +4,7 @@
 use maud::{Markup, html as markup};
 
 use sqlitmus_core::claims::{ClaimResult, Judgement};
+use sqlitmus_core::environment::is_about_machine;
 use sqlitmus_core::measurements::ArmStatus;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_bytes, format_ratio};
@@ -17,6 +18,7 @@ use crate::svg::{
 use crate::text::clean;
 
 use super::page::{Figures, Page};
+use super::rates;
 
 /// Renders several runs side by side as one self-contained HTML page.
 #[must_use]
@@ -32,9 +34,11 @@ pub fn html_side_by_side(runs: &[Analysed<'_>]) -> String {
         header: header(&all),
         main: markup! {
             (choices(&all))
+            (rates::sections(&all))
             @for (index, chart) in all.charts.iter().enumerate().take(1) { (section(&all, chart, index)) }
             (claims(&all))
             @for (index, chart) in all.charts.iter().enumerate().skip(1) { (section(&all, chart, index)) }
+            (places(&all))
             (differences(&all))
             (conclusions(&all))
             (cases(&all))
@@ -73,6 +77,7 @@ fn header(all: &SideBySide<'_>) -> Markup {
         h1 { (all.question) }
         @for warning in &all.warnings { p.warning role="note" { (warning) } }
         @if let Some(agreement) = all.agreement() { p.lead { (agreement) } }
+        @if let Some(machine) = &all.machine { p { (machine) } }
         ul.facts aria-label="Runs" {
             @for (index, name) in all.names.iter().enumerate() { li { (swatch(index)) " " (name) } }
         }
@@ -461,6 +466,34 @@ fn claims(all: &SideBySide<'_>) -> Markup {
     }
 }
 
+/// Where each run was measured, if all are from one machine.
+fn places(all: &SideBySide<'_>) -> Markup {
+    if all.places.is_empty() {
+        return markup! {};
+    }
+    markup! {
+        section aria-labelledby="heading-places" {
+            h2 id="heading-places" { "The places" }
+            div.scroll role="region" tabindex="0" aria-label="The places" {
+                table id="places" {
+                    thead { tr {
+                        th scope="col" class="text" { "Place" }
+                        th scope="col" class="text" { "Filesystem" }
+                        th scope="col" class="text" { "Device" }
+                        th scope="col" class="text" { "Mount options" }
+                    } }
+                    tbody { @for (index, (name, place)) in all.names.iter().zip(&all.places).enumerate() { tr {
+                        th scope="row" { (swatch(index)) " " (name) }
+                        td.text { (place.filesystem) }
+                        td.text { (place.device) }
+                        td.text { (place.mount_options) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
 /// What may explain why machines differ.
 fn differences(all: &SideBySide<'_>) -> Markup {
     markup! {
@@ -552,7 +585,7 @@ fn runs_section(all: &SideBySide<'_>) -> Markup {
                     dl {
                         dt { "run" } dd { (named(&one.run.head.id, "without an identity")) }
                         dt { "command" } dd { code { (named(&one.run.head.command_line, "unknown")) } }
-                        @for (name, value) in &one.run.environment { dt { (clean(name)) } dd { (named(value, "empty")) } }
+                        @for (name, value) in one.run.environment.iter().filter(|(name, _)| is_about_machine(name)) { dt { (clean(name)) } dd { (named(value, "empty")) } }
                     }
                 }
             }

@@ -12,6 +12,7 @@ use sqlitmus_core::suite::ClaimQuantity;
 use sqlitmus_core::units::{format_count, format_ratio};
 
 use crate::figures::{DASH, megabytes_per_second, microseconds, plus_minus, quantile, range};
+use crate::proved::Proved;
 use crate::summary::{LeftOut, border, judgement, label, left_out_of, named, plural, trouble};
 use crate::svg::datum;
 use crate::text::clean;
@@ -96,6 +97,7 @@ pub(super) fn cases(run: &Run, analysis: &Analysis, is_large: bool) -> Markup {
         .flat_map(|group| &group.arms)
         .any(|arm| arm.settled_operation_ns.is_some());
     let measurements = Measurements::new(run);
+    let proved = Proved::of(run);
     markup! {
         section aria-labelledby="heading-cases" {
             h2 id="heading-cases" { "All cases" }
@@ -114,7 +116,7 @@ pub(super) fn cases(run: &Run, analysis: &Analysis, is_large: bool) -> Markup {
                         th scope="col" class="text" { "Group" }
                         th scope="col" class="text" { "Engine" }
                         th scope="col" class="text" { "Survives" }
-                        th scope="col" { "µs per blob" }
+                        th scope="col" { "µs per operation" }
                         @if settles { th scope="col" { "incl. settling" } }
                         th scope="col" { "vs baseline" }
                         th scope="col" { "MB/s" }
@@ -124,7 +126,7 @@ pub(super) fn cases(run: &Run, analysis: &Analysis, is_large: bool) -> Markup {
                     } }
                     tbody {
                         @for (planned, group) in run.plan.groups.iter().zip(&analysis.groups) {
-                            @for arm in &group.arms { (case_row(&measurements, planned, arm, settles)) }
+                            @for arm in &group.arms { (case_row((&measurements, &proved), planned, arm, settles)) }
                         }
                     }
                 }
@@ -134,7 +136,7 @@ pub(super) fn cases(run: &Run, analysis: &Analysis, is_large: bool) -> Markup {
 }
 
 fn case_row(
-    measurements: &Measurements<'_>,
+    (measurements, proved): (&Measurements<'_>, &Proved<'_>),
     group: &Group,
     arm: &ArmAnalysis,
     settles: bool,
@@ -146,7 +148,7 @@ fn case_row(
             td.text { (named(&group.name, "without a name")) }
             @if let Some(planned) = planned {
                 td.text { (clean(&planned.case.engine)) }
-                td.text { (planned.case.durability) }
+                td.text { (proved.cell(planned)) }
             } @else { td {} td {} }
             @if let Some(text) = trouble(&arm.status) {
                 td class={ "text " (trouble_class(&text)) } colspan=(10 + usize::from(settles)) { (text) }

@@ -28,6 +28,8 @@ pub struct Axis {
     pub format: fn(f64) -> String,
     low: f64,
     high: f64,
+    /// The only numbers that may be written beside it; empty for round ones.
+    chosen_ticks: Vec<f64>,
 }
 
 /// Beyond so many factors of ten a picture says nothing that its figures do not.
@@ -43,7 +45,15 @@ impl Axis {
             format,
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
+            chosen_ticks: Vec::new(),
         }
+    }
+
+    /// With no other numbers beside it than these, as far as they are on it: for things that are counted.
+    #[must_use]
+    pub fn with_ticks(mut self, ticks: &[f64]) -> Self {
+        self.chosen_ticks = ticks.to_vec();
+        self
     }
 
     /// Stretches the axis so that a number is on it; what cannot be on it changes nothing.
@@ -81,6 +91,12 @@ impl Axis {
     #[must_use]
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let (low, high) = self.ends();
+        if !self.chosen_ticks.is_empty() {
+            let inside = self.chosen_ticks.iter().copied();
+            let inside: Vec<f64> = inside.filter(|tick| (low..=high).contains(tick)).collect();
+            let every = inside.len().div_ceil(most.max(1)).max(1);
+            return inside.into_iter().step_by(every).collect();
+        }
         match self.scale {
             // Both ends are finite and differ: plotters asks for that.
             Scale::Linear => RangedCoordf64::from(low..high).key_points(most.max(2)),

@@ -32,7 +32,7 @@ pub struct Series {
     pub label: String,
     /// What the report is about: drawn stronger.
     pub strong: bool,
-    /// From somebody else: dashed.
+    /// Not measured by this run, but published or computed, as its label says: dashed.
     pub published: bool,
     /// From left to right.
     pub points: Vec<Point>,
@@ -140,7 +140,6 @@ impl LineChart {
             .map(|(across, up, _)| format!("{},{}", number(*across), number(*up)))
             .collect();
         let class = self.class(index);
-        let published = if series.published { ", published" } else { "" };
         // Among very many curves points would be a fog.
         let few = self.series.len() <= MOST_SERIES_WITH_POINTS;
         let ends = placed.len().saturating_sub(1);
@@ -150,7 +149,7 @@ impl LineChart {
         });
         markup! {
             g class={ (class) " named" } {
-                title { (series.label) (published) }
+                title { (series.label) }
                 (band(&placed, plot, y))
                 @if line.len() > 1 { polyline points=(line.join(" ")) {} }
                 @for (_, (across, up, point)) in shown {

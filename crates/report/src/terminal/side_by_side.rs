@@ -5,6 +5,7 @@ use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::format_ratio;
 
 use crate::figures::DASH;
+use crate::oltp::{first_word, per_second};
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::summary::judgement;
 use crate::text::{left, right, width, wrap};
@@ -15,6 +16,9 @@ use super::{LEAST_COLUMNS, Look, MOST_TEXT_COLUMNS};
 
 /// Columns of a run: ` does not hold 0.50`.
 const RUN_COLUMNS: usize = 13;
+
+/// Before what belongs to the line above.
+const INDENT: &str = "    ";
 
 /// Labels are not cut shorter than this to make room for a run more.
 const LEAST_LABEL_COLUMNS: usize = 26;
@@ -34,13 +38,24 @@ pub fn terminal_side_by_side(runs: &[Analysed<'_>], look: &Look) -> String {
     for warning in &all.warnings {
         page.text(warning, Tone::Unsure);
     }
+    if let Some(machine) = &all.machine {
+        page.text(machine, Tone::Plain);
+    }
     for (index, name) in all.names.iter().enumerate() {
         page.text(&format!("[{}] {name}", index + 1), Tone::Plain);
+        if let Some(place) = all.places.get(index) {
+            let words = format!(
+                "{}, {} ({})",
+                place.filesystem, place.device, place.mount_options
+            );
+            page.indented(&words);
+        }
     }
     let at_once = ((columns - LEAST_LABEL_COLUMNS.min(columns)) / RUN_COLUMNS).max(1);
     let indices: Vec<usize> = (0..all.runs.len()).collect();
     for block in indices.chunks(at_once) {
         page.charts(block);
+        page.rates(block);
         page.claims(block);
     }
     page.differences();
@@ -64,6 +79,18 @@ impl Page<'_> {
     fn text(&mut self, text: &str, tone: Tone) {
         for line in wrap(text, self.columns.min(MOST_TEXT_COLUMNS)) {
             self.lines.push(self.ink.paint(&line, tone));
+        }
+    }
+
+    /// What belongs to the line before it.
+    fn indented(&mut self, text: &str) {
+        let room = self
+            .columns
+            .min(MOST_TEXT_COLUMNS)
+            .saturating_sub(INDENT.len());
+        for line in wrap(text, room) {
+            let line = format!("{INDENT}{line}");
+            self.lines.push(self.ink.paint(&line, Tone::Faint));
         }
     }
 
@@ -140,6 +167,33 @@ impl Page<'_> {
                     })
                     .collect();
                 self.row(&row.label, label_columns, &cells, Tone::Plain);
+            }
+        }
+    }
+
+    /// Operations a second; count and seconds of each are in the report of the run and on the page.
+    fn rates(&mut self, block: &[usize]) {
+        let all = self.all;
+        for group in &all.rates {
+            let longest = group.rows.iter().map(|row| width(&row.label)).max();
+            let title = format!("{}: {} a second", group.title, first_word(&group.unit));
+            let wanted = longest.unwrap_or(0).max(width(&title)) + 1;
+            let label_columns = self.label_columns(block).min(wanted);
+            self.heading(&title, label_columns, block);
+            for row in &group.rows {
+                let cells: Vec<(String, Tone)> = block
+                    .iter()
+                    .map(|run| match &row.of_runs[*run] {
+                        None => (DASH.to_owned(), Tone::Faint),
+                        Some(Ok(rate)) => (per_second(rate), Tone::Plain),
+                        Some(Err(_)) => ("no figure".to_owned(), Tone::Bad),
+                    })
+                    .collect();
+                self.row(&row.label, label_columns, &cells, Tone::Plain);
+            }
+            let is_last = block.contains(&(all.runs.len() - 1));
+            for sentence in group.published.iter().filter(|_| is_last) {
+                self.indented(sentence);
             }
         }
     }

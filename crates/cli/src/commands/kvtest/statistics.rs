@@ -20,6 +20,8 @@ pub(super) struct DatabaseCounters {
     cache_hits: i64,
     cache_misses: i64,
     cache_writes: i64,
+    /// kvtest does not show them.
+    cache_spills: Option<i64>,
 }
 
 impl DatabaseCounters {
@@ -34,6 +36,11 @@ impl DatabaseCounters {
             cache_hits: current(ConnectionStatus::CacheHits)?,
             cache_misses: current(ConnectionStatus::CacheMisses)?,
             cache_writes: current(ConnectionStatus::CacheWrites)?,
+            // Old libraries do not know them.
+            cache_spills: connection
+                .status(ConnectionStatus::CacheSpills)
+                .ok()
+                .map(|status| status.current),
             library: connection.library(),
         })
     }
@@ -59,6 +66,9 @@ impl DatabaseCounters {
             ("Page cache writes:", self.cache_writes, ""),
         ] {
             writeln!(output, "{label:<36} {value}{unit}")?;
+        }
+        if let Some(spills) = self.cache_spills {
+            writeln!(output, "{:<36} {spills}", "Page cache spills:")?;
         }
         Ok(())
     }
@@ -141,6 +151,14 @@ pub(super) fn print_resources(output: &mut dyn Write, used: &Resources) -> io::R
         ("Cancelled write bytes:", count(used.cancelled_write_bytes)),
         ("Page faults served from memory:", count(used.minor_faults)),
         ("Page faults read from storage:", count(used.major_faults)),
+        (
+            "Context switches, waiting:",
+            count(used.voluntary_context_switches),
+        ),
+        (
+            "Context switches, taken off:",
+            count(used.involuntary_context_switches),
+        ),
         (
             "Processor time, program:",
             used.user_cpu_ns.map(format_duration),

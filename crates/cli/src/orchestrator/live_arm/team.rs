@@ -15,7 +15,7 @@ use sqlitmus_core::rows::FoundRows;
 use sqlitmus_core::run::Sample;
 
 use super::{LiveArm, Stop, lied, unexpected};
-use crate::orchestrator::expectation::RowFacts;
+use crate::orchestrator::expectation::{RowFacts, TreeFacts};
 use crate::protocol::{Request, Response};
 
 /// Keys whose content is asked for at the end of a trial.
@@ -28,6 +28,8 @@ pub struct Team {
     /// How many of them, the first ones, read.
     readers: usize,
     rows: Option<Arc<RowFacts>>,
+    /// What is known of the tree that is recorded.
+    tree: Option<Arc<TreeFacts>>,
     /// Updates of all trials before, as far as they are known.
     updates_before: Option<u64>,
 }
@@ -39,7 +41,7 @@ impl Team {
         arm: &Arm,
         key_offset: f64,
         order_seed: u64,
-        rows: Option<Arc<RowFacts>>,
+        (rows, tree): (Option<Arc<RowFacts>>, Option<Arc<TreeFacts>>),
         updates_before: Option<u64>,
     ) -> Self {
         let case = &arm.case;
@@ -75,6 +77,7 @@ impl Team {
             walks,
             readers,
             rows,
+            tree,
             updates_before,
         }
     }
@@ -86,7 +89,14 @@ impl LiveArm<'_> {
         let Response::Started { spans } = self.ask(&Request::LeadIn { generation })? else {
             return Err(lied("the worker did not answer a lead-in with a lead-in"));
         };
+        if let Some(facts) = self.tree_facts() {
+            return self.follow_pass(&facts, &spans);
+        }
         self.follow_team(&spans, generation).map(|_| ())
+    }
+
+    fn tree_facts(&self) -> Option<Arc<TreeFacts>> {
+        self.team.as_ref()?.tree.clone()
     }
 
     /// Has the worker do one timed slice, and a writing one settle.
@@ -168,6 +178,10 @@ impl LiveArm<'_> {
                 operations.div_ceil(threads.into()) * u64::from(threads),
                 limit_ms,
             ),
+            Workload::Index { limit_ms, .. } if self.arm.case.workload.writes() => {
+                limited(self.arm.case.dataset.count, limit_ms)
+            }
+            Workload::Index { .. } => operations == self.arm.case.dataset.count,
             _ => elapsed_ns >= slice_ns,
         };
         if !is_right {
@@ -222,6 +236,9 @@ impl LiveArm<'_> {
         spans: &[Span],
         generation: u64,
     ) -> Result<u64, Stop> {
+        if let Some(facts) = &team.tree {
+            return self.follow_recording(facts, spans).map(|()| 0);
+        }
         if spans.len() != team.walks.len() {
             return Err(lied("the worker has another number of threads"));
         }
@@ -267,6 +284,7 @@ impl LiveArm<'_> {
             return Err(lied("there is no team"));
         };
         let last = match self.written.imported() {
+            _ if team.tree.is_some() => 0,
             Some(rows) => rows,
             None => self.arm.case.dataset.count,
         };
@@ -279,9 +297,10 @@ impl LiveArm<'_> {
             Response::Finished { digests } => digests,
             other => return Err(unexpected(&other)),
         };
-        match &team.rows {
-            Some(facts) => self.check_rows(&team, facts, &verify, &digests)?,
-            None => check_jobs(&self.arm.case.dataset, &verify, &digests)?,
+        match (&team.rows, &team.tree) {
+            (Some(facts), _) => self.check_rows(&team, facts, &verify, &digests)?,
+            (None, Some(facts)) => self.check_recorded(facts, &digests)?,
+            (None, None) => check_jobs(&self.arm.case.dataset, &verify, &digests)?,
         }
         self.trial.latencies = Latencies::merged(&self.latencies);
         self.finished = true;

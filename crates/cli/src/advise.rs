@@ -1,0 +1,6 @@
+//! What `sqlitmus advise` does between its arguments and its answer: scanning and sampling a directory
+//! ([`tree`]), choosing a place ([`place`]), and measuring in stages ([`search`]).
+
+pub mod place;
+pub mod search;
+pub mod tree;

@@ -1,0 +1,350 @@
+//! Measuring in stages: every stage is a plan of its own, whose groups join those of the earlier ones in
+//! the run file; what follows from one decides what is in the next. Stores are removed when their stage
+//! has ended.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use sqlitmus_core::advice::recommendation::ranking;
+use sqlitmus_core::advice::stage::{Rounds, StageParts, join};
+use sqlitmus_core::advice::{AdviceRecord, Candidate, SizeClass, Stage};
+use sqlitmus_core::dataset::Dataset;
+use sqlitmus_core::plan::Plan;
+use sqlitmus_core::stopping::Stopping;
+use sqlitmus_runfile::RunFile;
+
+use super::tree::{Sampled, Samples};
+use crate::catalogue::BuiltInEngines;
+use crate::failure::Failure;
+use crate::machine::ownership;
+use crate::machine::processor::{self, CoreChoice};
+use crate::machine::scratch::Scratch;
+use crate::orchestrator::worker_process::WorkerProgram;
+use crate::orchestrator::{Ending, Orchestrator};
+use crate::progress::Progress;
+use crate::stores::Stores;
+
+/// Rounds of each stage, at the most.
+const SELECTION_ROUNDS: u32 = 3;
+const HALVING_ROUNDS: u32 = 3;
+const CONFIRMATION: Rounds = Rounds {
+    deciding: 12,
+    others: 8,
+};
+
+/// How much of the time is over when each of the first two stages ends, at the latest.
+const SELECTION_ENDS: f64 = 0.3;
+const HALVING_ENDS: f64 = 0.45;
+
+/// Candidates that are confirmed.
+const FINALISTS: usize = 2;
+
+/// What a search needs.
+pub struct Search<'a> {
+    /// What runs the trials.
+    pub program: WorkerProgram,
+    /// Where stores and run files are.
+    pub scratch: &'a Scratch,
+    /// What is asked.
+    pub record: AdviceRecord,
+    /// The files.
+    pub samples: &'a Samples,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Cores for workers and for this process while it measures.
+    pub cores: CoreChoice,
+    /// All cores that it may use.
+    pub all_cores: Vec<usize>,
+    /// Stores beyond so many bytes are measured in pairs.
+    pub memory_limit_bytes: u64,
+    /// Later than every generation that an earlier run can have written.
+    pub next_generation: u64,
+    /// When it began, and when everything is to be over.
+    pub time: (Instant, Instant),
+    /// Rounds of each stage at the most; `None` for as many as there should be.
+    pub rounds: Option<u32>,
+    /// Shows nothing but trouble.
+    pub quiet: bool,
+}
+
+impl Search<'_> {
+    /// The plan of the selection, with which the run file begins.
+    ///
+    /// # Errors
+    /// A candidate cannot be.
+    pub fn first_plan(&self) -> Result<Plan, Failure> {
+        let all: Vec<&Candidate> = self.record.candidates.iter().collect();
+        let mut plan = self.plan(Stage::Select, &all, &self.record)?;
+        plan.advice = Some(Box::new(self.record.clone()));
+        Ok(plan)
+    }
+
+    fn plan(
+        &self,
+        stage: Stage,
+        candidates: &[&Candidate],
+        record: &AdviceRecord,
+    ) -> Result<Plan, Failure> {
+        let (sample, rounds) = match stage {
+            Stage::Select => (&self.samples.selection, of(SELECTION_ROUNDS)),
+            Stage::Halve => (&self.samples.selection, of(HALVING_ROUNDS)),
+            Stage::Confirm => (&self.samples.confirmation, CONFIRMATION),
+        };
+        let at_most = self.rounds.unwrap_or(u32::MAX);
+        let rounds = Rounds {
+            deciding: rounds.deciding.min(at_most),
+            others: rounds.others.min(at_most),
+        };
+        let classes: Vec<(SizeClass, Dataset)> = match stage {
+            Stage::Confirm => {
+                let classes = self.samples.classes.iter();
+                classes
+                    .map(|(class, sampled)| (*class, sampled.dataset.clone()))
+                    .collect()
+            }
+            Stage::Select | Stage::Halve => Vec::new(),
+        };
+        let parts = StageParts {
+            stage,
+            record,
+            candidates,
+            dataset: &sample.dataset,
+            classes: &classes,
+            rounds,
+            // Fresh orders of keys for each stage.
+            seed: self.seed.wrapping_add(stage as u64),
+        };
+        let mut plan = parts
+            .plan(&BuiltInEngines)
+            .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
+        plan.threshold = record.wish.worth.min(plan.threshold);
+        plan.stopping = Stopping {
+            precision: None,
+            budget_ns: Some(
+                self.time
+                    .1
+                    .saturating_duration_since(self.time.0)
+                    .as_nanos() as u64,
+            ),
+            rounds: Some(rounds.deciding),
+        };
+        Ok(plan)
+    }
+
+    /// Measures all stages.
+    ///
+    /// # Errors
+    /// The place or the run file gave out. Arms that fail are no error.
+    pub fn run(mut self, file: &mut RunFile) -> anyhow::Result<Ending> {
+        let mut whole = file.run().map_err(Failure::from)?.plan;
+        let mut ending = self.measure(&whole.clone(), SELECTION_ENDS, file)?;
+        let mut ranked = ranking(&file.run().map_err(Failure::from)?, Stage::Select);
+        if ending.interrupted {
+            return Ok(ending);
+        }
+        if ranked.len() > 2 * FINALISTS {
+            ranked.truncate(ranked.len().div_ceil(2));
+            let stage = self.plan(Stage::Halve, &self.named(&ranked), &self.record)?;
+            let later = self.go_on(&mut whole, stage, HALVING_ENDS, file)?;
+            ending.arms_failed |= later.arms_failed;
+            ending.interrupted |= later.interrupted;
+            if ending.interrupted {
+                return Ok(ending);
+            }
+            let again = ranking(&file.run().map_err(Failure::from)?, Stage::Halve);
+            if !again.is_empty() {
+                ranked = again;
+            }
+        }
+        self.record.finalists = self.finalists(&ranked);
+        let classes = self.samples.classes.iter();
+        self.record.classes = classes.map(|(class, _)| *class).collect();
+        whole.advice = Some(Box::new(self.record.clone()));
+        let finalists = self.named(&self.record.finalists);
+        let stage = self.plan(Stage::Confirm, &finalists, &self.record)?;
+        let later = self.go_on(&mut whole, stage, 1.0, file)?;
+        Ok(Ending {
+            interrupted: later.interrupted,
+            arms_failed: ending.arms_failed | later.arms_failed,
+        })
+    }
+
+    /// The best two; one of them a database, since whether to move is the question.
+    fn finalists(&self, ranked: &[String]) -> Vec<String> {
+        let mut chosen: Vec<String> = ranked.iter().take(FINALISTS).cloned().collect();
+        let is_database = |name: &String| {
+            let mut all = self.record.candidates.iter();
+            all.any(|one| one.name == *name && one.store == sqlitmus_core::advice::Store::Sqlite)
+        };
+        if !chosen.iter().any(is_database) {
+            chosen.truncate(FINALISTS - 1);
+            chosen.extend(ranked.iter().find(|name| is_database(name)).cloned());
+        }
+        chosen
+    }
+
+    fn named(&self, names: &[String]) -> Vec<&Candidate> {
+        let all = &self.record.candidates;
+        let of = |name: &String| all.iter().find(|one| one.name == *name);
+        names.iter().filter_map(of).collect()
+    }
+
+    fn go_on(
+        &mut self,
+        whole: &mut Plan,
+        stage: Plan,
+        ends: f64,
+        file: &mut RunFile,
+    ) -> anyhow::Result<Ending> {
+        join(whole, stage.clone());
+        file.extend_plan(whole).map_err(Failure::from)?;
+        self.measure(&stage, ends, file)
+    }
+
+    /// Measures one stage, and removes its stores whatever came of it.
+    fn measure(&mut self, plan: &Plan, ends: f64, file: &mut RunFile) -> anyhow::Result<Ending> {
+        // Stores are filled with all cores; unpinned is noisier, not wrong.
+        let _ = processor::use_cores(&self.all_cores);
+        let mut stores = Stores::new(&self.scratch.stores_directory());
+        if let Some(core) = self.cores.orchestrator {
+            let _ = processor::pin_to_core(core);
+        }
+        let classes = self.samples.classes.iter().map(|(_, sampled)| sampled);
+        let both = [&self.samples.selection, &self.samples.confirmation];
+        for Sampled { dataset, list } in both.into_iter().chain(classes) {
+            stores.provide_files(dataset, list.clone());
+        }
+        let directories = store_directories(&stores, plan);
+        let mut progress = Progress::new(plan, self.quiet);
+        let mut orchestrator = Orchestrator {
+            program: self.program.clone(),
+            variants: Default::default(),
+            stores,
+            worker_core: self.cores.worker,
+            memory_limit_bytes: self.memory_limit_bytes,
+            may_drop_caches: false,
+            next_generation: self.next_generation,
+            deadline: Some(self.deadline(ends)),
+            planted: None,
+            file,
+            tell: &mut |event| progress.show(&event),
+        };
+        let ending = orchestrator.run(plan);
+        self.next_generation = orchestrator.next_generation;
+        progress.end();
+        let removed = directories
+            .iter()
+            .try_for_each(|directory| ownership::remove_owned(directory).map(drop));
+        let ending = ending?;
+        removed?;
+        Ok(ending)
+    }
+
+    fn deadline(&self, share: f64) -> Instant {
+        let (start, end) = self.time;
+        let whole: Duration = end.saturating_duration_since(start);
+        start + whole.mul_f64(share)
+    }
+}
+
+fn of(rounds: u32) -> Rounds {
+    Rounds {
+        deciding: rounds,
+        others: rounds,
+    }
+}
+
+/// The directories that hold the stores of a plan, one a dataset.
+pub fn store_directories(stores: &Stores, plan: &Plan) -> BTreeSet<PathBuf> {
+    let paths = plan.arms().map(|(group, arm)| stores.path(group, arm));
+    paths
+        .filter_map(|path| Some(path.parent()?.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlitmus_core::advice::{CacheWish, SampleFacts, Skew, TreeFacts, Wish, candidates};
+    use sqlitmus_core::case::Durability;
+    use sqlitmus_core::dataset::{FileSizes, SizeDistribution};
+
+    fn dataset(count: u64) -> Dataset {
+        let bytes = (1..=count as u32).collect();
+        let identity = "0f".to_owned();
+        Dataset {
+            count,
+            size: SizeDistribution::Files(FileSizes { identity, bytes }),
+            compressibility: 0.3,
+            seed: 1,
+        }
+    }
+
+    /// What is data to the core is checked against the engines that there are.
+    #[test]
+    fn every_stage_of_every_wish_can_be_measured() {
+        let class = SizeClass {
+            from: 0,
+            below: Some(4096),
+            files: 20,
+        };
+        for durability in [
+            Durability::None,
+            Durability::ProcessCrash,
+            Durability::PowerLoss,
+        ] {
+            for (reads, writes, cache) in [
+                (90, 10, CacheWish::Warm),
+                (1, 0, CacheWish::Cold),
+                (0, 1, CacheWish::Warm),
+                (5, 5, CacheWish::Both),
+            ] {
+                let skew = Skew::Zipf;
+                let wish = Wish {
+                    reads,
+                    writes,
+                    skew,
+                    cache,
+                    durability,
+                    worth: 0.1,
+                };
+                let record = AdviceRecord {
+                    candidates: candidates(wish.durability, wish.other_durability()),
+                    wish,
+                    tree: TreeFacts::default(),
+                    finalists: Vec::new(),
+                    selected_with: SampleFacts::default(),
+                    confirmed_with: SampleFacts::default(),
+                    classes: vec![class],
+                };
+                let all: Vec<&Candidate> = record.candidates.iter().collect();
+                let mut whole: Option<Plan> = None;
+                for stage in [Stage::Select, Stage::Halve, Stage::Confirm] {
+                    let parts = StageParts {
+                        stage,
+                        record: &record,
+                        candidates: &all,
+                        dataset: &dataset(40),
+                        classes: &[(class, dataset(20))],
+                        rounds: of(2),
+                        seed: 1,
+                    };
+                    let plan = parts.plan(&BuiltInEngines);
+                    let plan = plan.unwrap_or_else(|error| panic!("{error}: {}", error.hint));
+                    assert!(!plan.groups.is_empty());
+                    match &mut whole {
+                        None => whole = Some(plan),
+                        Some(whole) => join(whole, plan),
+                    }
+                }
+                let whole = whole.expect("three stages");
+                let mut names: Vec<&str> = whole.arms().map(|(_, arm)| arm.name.as_str()).collect();
+                let count = names.len();
+                names.sort_unstable();
+                names.dedup();
+                assert_eq!(names.len(), count, "every arm has a name of its own");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The part of a page that an advice run has before all others: the answer, what was tried as a table and
+//! as a chart of reading against writing, what would change it, and what to paste.
+
+use maud::{Markup, html as markup};
+
+use sqlitmus_core::advice::{AdviceRecord, Recommendation, Stage, Standing, recommend};
+use sqlitmus_core::run::Run;
+use sqlitmus_core::units::format_ratio;
+
+use super::page::Figures;
+use crate::advice::sentences;
+use crate::advice::snippet::{Language, Setup};
+use crate::svg::{Axis, Scale, Scatter, ScatterPoint, plain};
+use crate::text::clean;
+
+/// With fewer there is nothing to choose from.
+const LEAST_POINTS: usize = 3;
+
+/// The section; empty for runs that are no advice.
+pub(super) fn section(figures: Figures, run: &Run) -> Markup {
+    let (Some(record), Some(found)) = (run.plan.advice.as_deref(), recommend(run)) else {
+        return markup! {};
+    };
+    markup! {
+        section aria-labelledby="heading-advice" {
+            h2 id="heading-advice" { "The answer" }
+            p.lead { (sentences::answer(record, &found)) }
+            ul.answer {
+                @for sentence in sentences::about(run, record, &found) { li { (sentence) } }
+                @for sentence in sentences::beside(record, &found) { li { (sentence) } }
+            }
+            (tried(&found))
+            @if let Some(chart) = trade_off(&found) {
+                (figures.with_data(&chart, &markup! {
+                    "Microseconds of one operation; left and low is better, and nothing beats a ringed one in both. "
+                    "Those that were not confirmed were measured for a few rounds only."
+                }))
+            }
+            h3 { "What would change the answer" }
+            ul.answer { @for sentence in sentences::sensitivity(record, &found) { li { (sentence) } } }
+            (paste(run, record, &found))
+        }
+    }
+}
+
+fn tried(found: &Recommendation) -> Markup {
+    let part = |part: Option<sqlitmus_core::advice::Part>| match part {
+        Some(part) => sentences::ratio_words(part.ratio, part.interval),
+        None => "-".to_owned(),
+    };
+    let row = |standing: &Standing| {
+        let composed = standing.composed;
+        let whole = composed.map(|found| sentences::ratio_words(found.ratio, found.interval));
+        let reason = standing.reason.as_deref().unwrap_or("not measured");
+        markup! {
+            tr {
+                th scope="row" { (clean(&standing.label)) }
+                td { (whole.unwrap_or_else(|| clean(reason))) }
+                td { (part(composed.and_then(|found| found.read))) }
+                td { (part(composed.and_then(|found| found.write))) }
+                td { (standing.space.map_or_else(|| "-".to_owned(), |space| format_ratio(1.0 / space))) }
+                td.text { @if standing.stage == Stage::Confirm { "confirmed" } @else { "tried" } }
+            }
+        }
+    };
+    markup! {
+        div.scroll role="region" tabindex="0" aria-label="What was tried" {
+            table.plain {
+                caption { "Times as fast as your files (95% interval)" }
+                thead { tr {
+                    th scope="col" { "Store" } th scope="col" { "the mixture" } th scope="col" { "reading" }
+                    th scope="col" { "writing" } th scope="col" { "space" } th.text scope="col" { "" }
+                } }
+                tbody { @for standing in &found.standings { (row(standing)) } }
+            }
+        }
+    }
+}
+
+/// Time of a read against time of a write.
+fn trade_off(found: &Recommendation) -> Option<Scatter> {
+    let point = |standing: &Standing| {
+        let composed = standing.composed?;
+        Some(ScatterPoint {
+            label: clean(&standing.label),
+            strong: standing.stage == Stage::Confirm,
+            x: composed.read?.operation_ns / 1e3,
+            y: composed.write?.operation_ns / 1e3,
+        })
+    };
+    let points: Vec<ScatterPoint> = found.standings.iter().filter_map(point).collect();
+    (points.len() >= LEAST_POINTS).then(|| Scatter {
+        id: "advice-trade-off".to_owned(),
+        title: "Reading and writing at once".to_owned(),
+        x: Axis::new("microseconds to read one", Scale::Logarithmic, plain),
+        y: Axis::new("microseconds to write one", Scale::Logarithmic, plain),
+        points,
+    })
+}
+
+fn paste(run: &Run, record: &AdviceRecord, found: &Recommendation) -> Markup {
+    let Some(setup) = Setup::of(record, found) else {
+        return markup! {};
+    };
+    markup! {
+        h3 { "What to paste" }
+        p { (sentences::paste(run, record, found)) }
+        @for language in Language::ALL {
+            details.part id={ "paste-" (language.word()) } {
+                summary { (language.word()) }
+                pre { code { (setup.code(language)) } }
+            }
+        }
+    }
+}
