@@ -317,7 +317,8 @@ mod tests {
             remove(path);
             std::fs::create_dir(path).expect("directory");
         };
-        let cases: [(&dyn Fn(&Path), &str); 3] = [
+        type Change<'a> = &'a dyn Fn(&Path);
+        let cases: [(Change<'_>, &str); 3] = [
             (&remove, "it vanished"),
             (&link, "it became a link"),
             (&directory, "it is of another kind now"),

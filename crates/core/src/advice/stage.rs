@@ -295,12 +295,13 @@ impl StageParts<'_> {
         let mut arms: Vec<Value> = members
             .map(|one| self.arm(purpose, &one.name, &one.label, &writing(one)))
             .collect();
-        if self.stage == Stage::Confirm && !otherwise {
-            if let Some(best) = self.best_database() {
-                let batched = writing(best).with("transaction", "all");
-                let label = format!("{}, in batches", best.label);
-                arms.push(self.arm(purpose, reference::BATCHED, &label, &batched));
-            }
+        if self.stage == Stage::Confirm
+            && !otherwise
+            && let Some(best) = self.best_database()
+        {
+            let batched = writing(best).with("transaction", "all");
+            let label = format!("{}, in batches", best.label);
+            arms.push(self.arm(purpose, reference::BATCHED, &label, &batched));
         }
         let operations = self.batch_operations(durability);
         let rounds = if otherwise {

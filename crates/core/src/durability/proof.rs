@@ -92,11 +92,11 @@ pub fn standing(claimed: Durability, proof: Option<&Proof>) -> Standing {
         (Durability::ProcessCrash, proof.process),
         (Durability::PowerLoss, proof.power),
     ];
-    let claimed_events = events.into_iter().filter(|(tier, _)| *tier <= claimed);
+    let mut claimed_events = events.into_iter().filter(|(tier, _)| *tier <= claimed);
     if let Some((tier, cuts)) = claimed_events.clone().find(|(_, cuts)| cuts.broken > 0) {
         return Standing::Broken(tier, cuts);
     }
-    match claimed_events.last() {
+    match claimed_events.next_back() {
         None => Standing::Nothing,
         Some((_, cuts)) if cuts.made > 0 => Standing::Kept(cuts),
         Some(_) => Standing::ClaimedOnly,
