@@ -20,8 +20,8 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
     let mut headings = vec!["count", "seconds", "per second"];
     // Where the terminal is narrow, some are left out; the page has them all.
     for (heading, needed) in [
-        ("CPU", if table.settles { 90 } else { 0 }),
-        ("CPU us", if table.settles { 0 } else { 100 }),
+        ("CPU", if table.settles { 115 } else { 0 }),
+        ("CPU us", if table.settles { 0 } else { 115 }),
         ("p50 us", 110),
         ("p99 us", 0),
         ("p99.9", 120),
@@ -41,7 +41,7 @@ fn paragraph(table: &RateTable, columns: usize) -> Vec<String> {
     if measured().any(has_busy) {
         headings.push("busy");
     }
-    if table.settles && columns >= 100 {
+    if table.settles && columns >= 110 {
         headings.push("settling");
     }
     if table.settles {
