@@ -11,7 +11,7 @@
 //!   lets everything pass. It ends with the worker, too: by the kernel's word, and because its
 //!   input ends.
 //!
-//! [`Scan`] is the worker's side, [`serve`] the scanner's; fanotify itself is [`fanotify`]'s business.
+//! [`Scan`] is the worker's side, [`serve`] the scanner's; fanotify itself is `fanotify`'s business.
 
 #[cfg(target_os = "linux")]
 mod fanotify;

@@ -1,5 +1,5 @@
 //! Candidates: ways to store the files, as data. Each is an engine with settings for reading, and with
-//! settings for writing at every tier of durability. To try another, add its lines to [`TRIED`].
+//! settings for writing at every tier of durability. To try another, add its lines to `TRIED`.
 
 use serde::{Deserialize, Serialize};
 
