@@ -6,7 +6,7 @@
 //!
 //! # On disk
 //! A directory with `index.db` and the folder `content`; beside them, while there is somebody who
-//! writes or after one that was killed, a mark `writer-...` ([`mark`]). The tables are
+//! writes or after one that was killed, a mark `writer-...` (`mark`). The tables are
 //! `entry(k, mode, mtime, size, file, v)`, where `file` is a path below `content` or NULL, and
 //! `store(name, value)` with the settings that decide how the bytes lie. Loaded contents are named
 //! after their keys, as the `files` engine names them; later ones have a suffix that no other has.

@@ -18,7 +18,7 @@
 //!
 //! # Parts
 //! With `part` only some of the calls are made that reading or overwriting a blob takes, so that
-//! what they cost can be measured by itself: see [`part`]. What is not delivered whole cannot be
+//! what they cost can be measured by itself: see `part`. What is not delivered whole cannot be
 //! verified, and is no way of storing anything.
 //!
 //! # Durability
