@@ -7,7 +7,7 @@ mod fixture;
 use fixture::{assert_near, ended, occupies, reading, run, steady, writing};
 use sqlitmus_core::advice::recommendation::{Answer, ranking, recommend};
 use sqlitmus_core::advice::{
-    AdviceRecord, CacheWish, Purpose, SampleFacts, Skew, Stage, TreeFacts, Wish, arm_name,
+    AdviceRecord, Breadth, CacheWish, Purpose, SampleFacts, Skew, Stage, TreeFacts, Wish, arm_name,
     candidates,
 };
 use sqlitmus_core::case::Durability;
@@ -26,13 +26,19 @@ fn record(finalists: &[&str]) -> AdviceRecord {
         worth: 0.1,
     };
     AdviceRecord {
-        candidates: candidates(wish.durability, wish.other_durability()),
+        candidates: candidates(
+            &TreeFacts::default(),
+            (wish.durability, wish.other_durability()),
+            Breadth::Eight,
+        ),
         wish,
         tree: TreeFacts::default(),
         finalists: finalists.iter().map(|name| (*name).to_owned()).collect(),
         selected_with: SampleFacts::default(),
         confirmed_with: SampleFacts::default(),
         classes: Vec::new(),
+        sweep: None,
+        ablation: None,
     }
 }
 
@@ -175,7 +181,7 @@ fn the_selection_ranks_and_decides_nothing() {
     let costs = [("files", 1000, 1000), (SECOND, 500, 500), (BEST, 400, 400)];
     add_stage(&mut run, Stage::Select, 8, &costs);
     assert_eq!(ranking(&run, Stage::Select), [BEST, SECOND]);
-    assert!(ranking(&run, Stage::Halve).is_empty());
+    assert!(ranking(&run, Stage::Halve(1)).is_empty());
     let found = recommend(&run).expect("advice");
     assert_eq!((found.answer, found.database), (Answer::NotSure, None));
     // Once confirmed, it is the confirmation that counts.

@@ -2,6 +2,7 @@
 //! ([`json()`]), and what to paste ([`snippet`]). What follows from the figures is decided in
 //! [`sqlitmus_core::advice`].
 
+pub(crate) mod further;
 pub(crate) mod sentences;
 pub mod snippet;
 mod table;
@@ -13,6 +14,7 @@ use sqlitmus_core::run::Run;
 use crate::Look;
 use crate::terminal::{Ink, Tone};
 use crate::text::wrap;
+use further::Section;
 use snippet::Language;
 
 /// Version of the JSON.
@@ -70,6 +72,9 @@ pub fn terminal(
             page.item(&change);
         }
     }
+    for section in further::sections(recommendation) {
+        page.section(&section);
+    }
     page.paste(run, record, recommendation, languages);
     let mut text = page.lines.join("\n");
     text.push('\n');
@@ -104,6 +109,17 @@ impl Page {
         }
     }
 
+    /// A part of a thorough run.
+    fn section(&mut self, section: &Section) {
+        self.blank();
+        self.text(section.heading, Tone::Heading);
+        for sentence in &section.sentences {
+            self.text(sentence, Tone::Plain);
+        }
+        self.blank();
+        self.lines.extend(section.table.lines(self.columns));
+    }
+
     /// Connection, schema, reading and writing, for the database that was best.
     fn paste(
         &mut self,
@@ -113,6 +129,10 @@ impl Page {
         languages: &[Language],
     ) {
         let Some(setup) = snippet::Setup::of(record, recommendation) else {
+            if let Some(reason) = snippet::without_code(record, recommendation) {
+                self.blank();
+                self.text(&reason, Tone::Plain);
+            }
             return;
         };
         self.blank();
