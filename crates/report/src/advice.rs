@@ -1,8 +1,9 @@
-//! Advice as text: one page that begins with the answer ([`terminal()`]), the same for programs
+//! Advice as text: one page that begins with the answer ([`terminal()`], [`markdown()`]), the same for programs
 //! ([`json()`]), and what to paste ([`snippet`]). What follows from the figures is decided in
 //! [`sqlitmus_core::advice`].
 
 pub(crate) mod further;
+mod markdown;
 pub(crate) mod sentences;
 pub mod snippet;
 mod table;
@@ -16,6 +17,8 @@ use crate::terminal::{Ink, Tone};
 use crate::text::wrap;
 use further::Section;
 use snippet::Language;
+
+pub use markdown::markdown;
 
 /// Version of the JSON.
 const FORMAT: &str = "sqlitmus-advice-1";
@@ -154,6 +157,17 @@ impl Page {
 /// The answer for programs.
 #[must_use]
 pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) -> String {
+    let answer = object_of(run, recommendation, languages);
+    let mut text = serde_json::to_string_pretty(&answer).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+pub(crate) fn object_of(
+    run: &Run,
+    recommendation: &Recommendation,
+    languages: &[Language],
+) -> Value {
     let record = run.plan.advice.as_deref();
     let setup = record.and_then(|record| snippet::Setup::of(record, recommendation));
     let code: serde_json::Map<String, Value> = setup
@@ -168,7 +182,7 @@ pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) 
             languages.iter().map(of)
         })
         .collect();
-    let answer = object!({
+    object!({
         "format": FORMAT,
         "run": run.head.id,
         "sqlitmus_version": run.head.sqlitmus_version,
@@ -182,8 +196,5 @@ pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) 
         "recommendation": recommendation,
         "settings": setup.as_ref().map(snippet::Setup::settings),
         "snippets": code,
-    });
-    let mut text = serde_json::to_string_pretty(&answer).unwrap_or_default();
-    text.push('\n');
-    text
+    })
 }

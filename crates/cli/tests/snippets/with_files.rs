@@ -55,7 +55,9 @@ impl Store {
             match fs::read(self.content.join(&path)) {
                 Ok(content) => return Ok(Some(content)),
                 // Somebody has replaced it meanwhile, and the row names another now; or it is lost.
-                Err(error) if error.kind() == ErrorKind::NotFound && missing.as_ref() != Some(&path) => {
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && missing.as_ref() != Some(&path) =>
+                {
                     missing = Some(path);
                 }
                 Err(error) => return Err(error.into()),

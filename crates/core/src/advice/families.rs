@@ -286,6 +286,23 @@ mod tests {
         }
     }
 
+    /// What reads 10 kB in little more than the time of a copy: the suite `checks/ten-kilobytes`.
+    #[test]
+    fn blobs_that_lie_whole_on_a_mapped_page_are_always_tried() {
+        for tree in [
+            tree(&[(1, 100)]),
+            tree(&[(1, 100), (512, 10)]),
+            tree(&[(1024, 9)]),
+        ] {
+            let all = candidates(&tree, TIERS, Breadth::Eight);
+            let found = all.iter().any(|one| {
+                let has = |name, value| one.reading.get(name) == Some(value);
+                has("page_size", "65536") && has("mmap", "all") && has("layout", "rowid")
+            });
+            assert!(found);
+        }
+    }
+
     #[test]
     fn what_is_tried_follows_from_the_sizes() {
         let has =
