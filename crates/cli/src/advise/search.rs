@@ -344,7 +344,8 @@ pub fn store_directories(stores: &Stores, plan: &Plan) -> BTreeSet<PathBuf> {
 mod tests {
     use super::*;
     use sqlitmus_core::advice::{
-        Breadth, CacheWish, SampleFacts, Skew, TreeFacts, Wish, candidates,
+        Ablation, Breadth, CacheWish, SampleFacts, Skew, TreeFacts, Wish, ablation, candidates,
+        sweep,
     };
     use sqlitmus_core::case::Durability;
     use sqlitmus_core::dataset::{FileSizes, SizeDistribution};
@@ -404,6 +405,7 @@ mod tests {
                     ablation: None,
                 };
                 let all: Vec<&Candidate> = record.candidates.iter().collect();
+                every_further_plan_can_be(&record);
                 let mut whole: Option<Plan> = None;
                 for stage in [Stage::Select, Stage::Halve(1), Stage::Confirm] {
                     let parts = StageParts {
@@ -430,6 +432,30 @@ mod tests {
                 names.dedup();
                 assert_eq!(names.len(), count, "every arm has a name of its own");
             }
+        }
+    }
+
+    /// Whatever comes out as the best, it can be swept over sizes, and changed.
+    fn every_further_plan_can_be(record: &AdviceRecord) {
+        let databases = record
+            .candidates
+            .iter()
+            .filter(|one| one.store.has_database());
+        for best in databases {
+            let swept = sweep::inside(&[best])
+                .map(|inside| sweep::plan(record, inside, 0.3, (2, 1), &BuiltInEngines));
+            if let Some(Err(error)) = swept {
+                panic!("{}: {error}: {}", best.name, error.hint);
+            }
+            let mut record = record.clone();
+            record.ablation = Some(Ablation {
+                best: best.name.clone(),
+                changes: ablation::changes(best, record.wish.durability),
+            });
+            let plan = ablation::plan(&record, &dataset(40), (2, 1), &BuiltInEngines);
+            let plan =
+                plan.unwrap_or_else(|error| panic!("{}: {error}: {}", best.name, error.hint));
+            assert!(!plan.groups.is_empty());
         }
     }
 }
