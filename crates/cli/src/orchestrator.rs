@@ -86,12 +86,20 @@ pub enum Event<'a> {
 }
 
 /// How a run ended that was not stopped by an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The user stopped it.
     pub interrupted: bool,
     /// Some arm failed or was given up.
     pub arms_failed: bool,
+}
+
+impl Ending {
+    /// Takes in how a later part of the run ended.
+    pub fn add(&mut self, later: Self) {
+        self.interrupted |= later.interrupted;
+        self.arms_failed |= later.arms_failed;
+    }
 }
 
 /// What a run needs beside its plan.
