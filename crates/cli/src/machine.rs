@@ -14,6 +14,7 @@ pub mod device_reads;
 pub mod doctor;
 pub mod drop_caches;
 pub mod environment;
+pub mod extents;
 pub mod free_name;
 pub mod kernel_files;
 pub mod loopback;

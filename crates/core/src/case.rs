@@ -204,6 +204,15 @@ pub enum Workload {
         /// The recording ends soon after so many milliseconds, done or not; 0: never.
         limit_ms: u64,
     },
+    /// The whole life of a store: it is filled, aged, looked at, copied, cleaned up and emptied; an operation is
+    /// one replacement of an object ([`crate::storage_age`]), a slice is one life. What happens once in it is
+    /// in the trial's resources: see [`crate::lifecycle`].
+    Lifecycle {
+        /// Ages at which the store is looked at, ascending; the last is the oldest it gets.
+        ages: Vec<u32>,
+        /// Objects of a hundred that are removed before the store is cleaned up.
+        removed_percent: u32,
+    },
 }
 
 /// How a directory tree is recorded.
@@ -291,7 +300,8 @@ impl Workload {
             Self::Overwrite { .. }
             | Self::Import { .. }
             | Self::Update { .. }
-            | Self::JobQueue { .. } => true,
+            | Self::JobQueue { .. }
+            | Self::Lifecycle { .. } => true,
         }
     }
 
@@ -304,7 +314,10 @@ impl Workload {
             | Self::Update { order, .. }
             | Self::Load { order, .. } => *order,
             Self::PointQuery { .. } | Self::Traffic { .. } => KeyOrder::Random,
-            Self::Import { .. } | Self::JobQueue { .. } | Self::Index { .. } => KeyOrder::Ascending,
+            Self::Import { .. }
+            | Self::JobQueue { .. }
+            | Self::Index { .. }
+            | Self::Lifecycle { .. } => KeyOrder::Ascending,
         }
     }
 
@@ -315,7 +328,7 @@ impl Workload {
             Self::Read { .. } | Self::Overwrite { .. } | Self::Load { .. } => Shape::Blobs,
             Self::PointQuery { .. } | Self::Update { .. } | Self::Traffic { .. } => Shape::Rows,
             Self::Import { .. } => Shape::NoRows,
-            Self::JobQueue { .. } => Shape::NoBlobs,
+            Self::JobQueue { .. } | Self::Lifecycle { .. } => Shape::NoBlobs,
             Self::Index { .. } => Shape::Tree,
         }
     }
@@ -377,7 +390,8 @@ impl Workload {
             Self::Read { .. }
             | Self::Overwrite { .. }
             | Self::Import { .. }
-            | Self::Update { .. } => 1,
+            | Self::Update { .. }
+            | Self::Lifecycle { .. } => 1,
             Self::PointQuery { threads, .. } | Self::JobQueue { threads, .. } => *threads,
             Self::Index {
                 way: IndexWay::Naive,
@@ -419,6 +433,7 @@ impl Workload {
             Self::Load { .. } => "read and overwrite",
             Self::JobQueue { .. } => "job",
             Self::Index { .. } => "index",
+            Self::Lifecycle { .. } => "replacement",
         }
     }
 }
@@ -445,6 +460,13 @@ pub struct Case {
     /// Who is asked before a file is opened.
     #[serde(default, skip_serializing_if = "Scanner::is_none")]
     pub scanner: Scanner,
+    /// How often every blob of the store has been replaced before: see [`crate::storage_age`].
+    #[serde(default, skip_serializing_if = "is_new")]
+    pub age: u32,
+}
+
+fn is_new(age: &u32) -> bool {
+    *age == 0
 }
 
 impl Case {
@@ -467,6 +489,9 @@ impl Case {
         // It came later: cases without one are who they were.
         if !self.scanner.is_none() {
             canonical.push_str(&format!("|scanner {}", self.scanner));
+        }
+        if self.age > 0 {
+            canonical.push_str(&format!("|age {}", self.age));
         }
         format!("{:012x}", fingerprint(&canonical) >> 16)
     }
@@ -515,6 +540,7 @@ mod tests {
             durability: Durability::ProcessCrash,
             cache: CacheState::Warm,
             scanner: Scanner::None,
+            age: 0,
         }
     }
 
@@ -535,6 +561,9 @@ mod tests {
         assert_ne!(first.id(), other.id());
         let mut other = case();
         other.scanner = Scanner::Reads;
+        assert_ne!(first.id(), other.id());
+        let mut other = case();
+        other.age = 4;
         assert_ne!(first.id(), other.id());
     }
 

@@ -2,6 +2,7 @@
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
 mod index;
+mod life;
 mod load;
 mod team;
 

@@ -10,6 +10,7 @@ use sqlitmus_engines::EngineError;
 use sqlitmus_engines::workloads::{self, Meter, Running};
 
 use super::index_trial::IndexTrial;
+use super::lifecycle_trial::LifecycleTrial;
 use super::{check_version, split, sync_filesystem};
 use crate::machine::processor;
 use crate::machine::resources::ResourceSnapshot;
@@ -70,6 +71,7 @@ impl TeamTrial {
         };
         let mut running: Box<dyn Running> = match case.workload {
             Workload::Index { .. } => Box::new(IndexTrial::prepare(&of_workload)?),
+            Workload::Lifecycle { .. } => Box::new(LifecycleTrial::prepare(&of_workload)?),
             _ => workloads::prepare(&of_workload)?,
         };
         let read_back = running.read_back()?;
