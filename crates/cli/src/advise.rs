@@ -1,6 +1,8 @@
 //! What `sqlitmus advise` does between its arguments and its answer: scanning and sampling a directory
-//! ([`tree`]), choosing a place ([`place`]), and measuring in stages ([`search`]).
+//! ([`tree`]), choosing a place ([`place`]), limiting memory
+//! ([`memory`]), and measuring in stages ([`search`]).
 
+pub mod memory;
 pub mod place;
 pub mod search;
 pub mod tree;

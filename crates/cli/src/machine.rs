@@ -18,6 +18,7 @@ pub mod extents;
 pub mod free_name;
 pub mod kernel_files;
 pub mod loopback;
+pub mod memory_group;
 pub mod mounts;
 pub mod own_program;
 pub mod owner_record;

@@ -15,6 +15,7 @@ pub mod worker_process;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::case::CacheState;
 use sqlitmus_core::measurements::Measurements;
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Outcome, Trial};
@@ -329,7 +330,7 @@ impl Orchestrator<'_> {
             // One set stays in memory from round to round; of several, each drives out the last.
             let is_cold = members
                 .iter()
-                .any(|arm| group.arms[*arm].case.cache.is_cold());
+                .any(|arm| group.arms[*arm].case.cache != CacheState::Warm);
             if !is_cold && (state.rounds == 0 || !one_set) {
                 let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
                 self.stores.warm(group, &arms)?;

@@ -11,6 +11,7 @@
 //! Reading a directory, measuring and printing are for others.
 
 pub mod candidate;
+pub mod circumstances;
 pub mod recommendation;
 pub mod score;
 pub mod stage;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::tree_scan::{Duplicates, TreeScan};
 
 pub use candidate::{Candidate, Store, candidates};
+pub use circumstances::Circumstances;
 pub use recommendation::{Answer, Recommendation, recommend};
 pub use score::{Composed, Part, Standing};
 pub use stage::{Purpose, Stage, arm_name};

@@ -9,6 +9,7 @@ use crate::arrivals::Arrivals;
 use crate::dataset::{Dataset, mix};
 use crate::keys::KeyOrder;
 use crate::settings::Settings;
+use crate::units::format_bytes;
 
 /// What a committed write survives. Ordered: each tier includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,13 +44,25 @@ pub enum CacheState {
     DataCold,
     /// Neither content nor the filesystem's knowledge of where it lies is in memory.
     FullyCold,
+    /// In memory as far as so many bytes go, for the process and everything that the kernel caches for it: a part
+    /// of the operations reads from the device, and how many do is what is measured.
+    Limited(u64),
 }
 
 impl CacheState {
     /// Whether content has to come from the device.
     #[must_use]
     pub fn is_cold(self) -> bool {
-        self != Self::Warm
+        matches!(self, Self::DataCold | Self::FullyCold)
+    }
+
+    /// Bytes of memory that there are, if they are limited.
+    #[must_use]
+    pub fn memory_bytes(self) -> Option<u64> {
+        match self {
+            Self::Limited(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 }
 
@@ -59,6 +72,9 @@ impl fmt::Display for CacheState {
             Self::Warm => "warm",
             Self::DataCold => "data-cold",
             Self::FullyCold => "fully-cold",
+            Self::Limited(bytes) => {
+                return write!(formatter, "limited to {}", format_bytes(*bytes));
+            }
         })
     }
 }
@@ -145,7 +161,7 @@ pub enum Workload {
         order: KeyOrder,
         /// Threads that read.
         readers: u32,
-        /// Threads that overwrite: one, or none.
+        /// Threads that overwrite: one, or none; of several each has keys of its own.
         writers: u32,
         /// When operations begin.
         arrivals: Arrivals,
@@ -489,6 +505,10 @@ impl Case {
         // It came later: cases without one are who they were.
         if !self.scanner.is_none() {
             canonical.push_str(&format!("|scanner {}", self.scanner));
+        }
+        if let Some(bytes) = self.cache.memory_bytes() {
+            // In words it is rounded.
+            canonical.push_str(&format!("|memory {bytes}"));
         }
         if self.age > 0 {
             canonical.push_str(&format!("|age {}", self.age));

@@ -24,6 +24,7 @@ fn record(finalists: &[&str]) -> AdviceRecord {
         cache: CacheWish::Warm,
         durability: Durability::ProcessCrash,
         worth: 0.1,
+        circumstances: Default::default(),
     };
     AdviceRecord {
         candidates: candidates(wish.durability, wish.other_durability()),

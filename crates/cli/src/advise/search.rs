@@ -332,6 +332,7 @@ mod tests {
                     cache,
                     durability,
                     worth: 0.1,
+                    circumstances: Default::default(),
                 };
                 let record = AdviceRecord {
                     candidates: candidates(wish.durability, wish.other_durability()),

@@ -75,7 +75,10 @@ impl Team {
                 readers, writers, ..
             } => {
                 let mut walks = several(walk(count), readers);
-                walks.extend(several(walk(count), writers));
+                let all = walk(count);
+                walks.extend(
+                    (0..writers).map(|writer| all.part(writer, writers, key_offset)),
+                );
                 (walks, readers as usize)
             }
             Workload::JobQueue { threads, .. } => (several(walk(count), threads), 0),
