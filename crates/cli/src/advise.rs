@@ -2,6 +2,7 @@
 //! ([`tree`]), choosing a place ([`place`]), limiting memory
 //! ([`memory`]), and measuring in stages ([`search`]).
 
+pub mod lifecycle;
 pub mod memory;
 pub mod place;
 pub mod search;

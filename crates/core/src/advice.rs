@@ -12,6 +12,7 @@
 
 pub mod candidate;
 pub mod circumstances;
+pub mod lifecycle;
 pub mod recommendation;
 pub mod score;
 pub mod stage;

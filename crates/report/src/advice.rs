@@ -11,6 +11,7 @@ use sqlitmus_core::advice::{AdviceRecord, Recommendation};
 use sqlitmus_core::run::Run;
 
 use crate::Look;
+use crate::lifecycle;
 use crate::terminal::{Ink, Tone};
 use crate::text::wrap;
 use snippet::Language;
@@ -70,6 +71,7 @@ pub fn terminal(
             page.item(&change);
         }
     }
+    page.lives(run);
     page.paste(run, record, recommendation, languages);
     let mut text = page.lines.join("\n");
     text.push('\n');
@@ -101,6 +103,14 @@ impl Page {
         for (number, line) in wrap(text, columns).into_iter().enumerate() {
             let mark = if number == 0 { "  - " } else { "    " };
             self.lines.push(format!("{mark}{line}"));
+        }
+    }
+
+    /// What becomes of the stores when they are old, if that was measured.
+    fn lives(&mut self, run: &Run) {
+        for table in lifecycle::tables(run) {
+            self.blank();
+            self.lines.extend(table.lines(self.columns));
         }
     }
 
@@ -162,6 +172,7 @@ pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) 
         "recommendation": recommendation,
         "settings": setup.as_ref().map(snippet::Setup::settings),
         "snippets": code,
+        "lifecycle": lifecycle::json(run),
     });
     let mut text = serde_json::to_string_pretty(&answer).unwrap_or_default();
     text.push('\n');

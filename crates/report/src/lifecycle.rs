@@ -5,6 +5,9 @@
 //!
 //! Found out by the plan: arms that read stores of several ages, and arms whose workload is a life.
 
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json as object};
 use sqlitmus_core::case::Workload;
 use sqlitmus_core::lifecycle::{self as names, Spread, at_age, spread};
 use sqlitmus_core::measurements::{ArmStatus, Cost, Measurements};
@@ -17,6 +20,57 @@ use crate::figures::{DASH, judged_plainly, microseconds};
 use crate::plain_table::PlainTable;
 use crate::summary::{named, trouble};
 use crate::text::clean;
+
+/// The same figures for programs: speeds by storage age, and what happens once, each as the middle one and the
+/// range of all lives, by name with unit. Empty lists if no store grew old.
+pub(crate) fn json(run: &Run) -> Value {
+    let measurements = Measurements::new(run);
+    let ratio = |found: &Option<RatioEstimate>| {
+        found.as_ref().map(|found| {
+            let ends = found.interval;
+            object!({
+                "ratio": found.ratio,
+                "low": ends.map(|ends| ends.low),
+                "high": ends.map(|ends| ends.high),
+            })
+        })
+    };
+    let groups = || run.plan.groups.iter();
+    let stores = groups().flat_map(|group| aged_stores(&measurements, group));
+    let reading = stores.map(|store| {
+        let ages = store.ages.iter().map(|at| {
+            object!({
+                "age": at.age,
+                "operation_ns": at.operation_ns.as_ref().ok(),
+                "times_as_fast_as_when_new": ratio(&at.than_new),
+                "times_as_fast_as_the_baseline": ratio(&at.than_baseline),
+            })
+        });
+        object!({ "label": store.label, "ages": ages.collect::<Vec<_>>() })
+    });
+    let arms = groups().flat_map(|group| &group.arms);
+    let lives = arms
+        .filter(|arm| ages_of_life(arm).is_some() && !arm.is_twin())
+        .map(|arm| {
+            let trials = run.trials.iter().filter(|trial| trial.arm == arm.name);
+            let names: BTreeSet<&String> = trials.flat_map(|trial| trial.resources.keys()).collect();
+            let figures = names.into_iter().filter_map(|name| {
+                let found = spread(run, &arm.name, name)?;
+                let figures = object!({
+                    "median": found.median,
+                    "lowest": found.lowest,
+                    "highest": found.highest,
+                    "lives": found.lives,
+                });
+                Some((name.clone(), figures))
+            });
+            object!({
+                "label": named(&arm.label, "an arm without a name"),
+                "figures": figures.collect::<serde_json::Map<String, Value>>(),
+            })
+        });
+    object!({ "reading": reading.collect::<Vec<_>>(), "lives": lives.collect::<Vec<_>>() })
+}
 
 /// Whether a group is about lives of stores.
 pub(crate) fn is_shown(group: &Group) -> bool {

@@ -204,7 +204,8 @@ impl Search<'_> {
         names.iter().filter_map(of).collect()
     }
 
-    fn go_on(
+    /// Joins a stage to the plan of the run, and measures it; `ends` is the share of the time that is over then.
+    pub(super) fn go_on(
         &mut self,
         whole: &mut Plan,
         stage: Plan,
