@@ -15,6 +15,7 @@ pub mod worker_process;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::case::CacheState;
 use sqlitmus_core::measurements::Measurements;
 use sqlitmus_core::plan::{Arm, Group, Plan, Turns};
 use sqlitmus_core::run::{Outcome, Trial};
@@ -339,7 +340,7 @@ impl Orchestrator<'_> {
             // One set stays in memory from round to round; of several, each drives out the last.
             let is_cold = members
                 .iter()
-                .any(|arm| group.arms[*arm].case.cache.is_cold());
+                .any(|arm| group.arms[*arm].case.cache != CacheState::Warm);
             if !is_cold && (state.rounds == 0 || !one_set) {
                 let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
                 self.stores.warm(group, &arms)?;
@@ -472,8 +473,9 @@ fn to_repeat(group: &Group, members: &[usize], trials: &[Trial], set: u32) -> Ve
         let mut of_arm = trials.iter().rev();
         of_arm.find(|trial| trial.arm == *name && trial.set == set)
     };
-    let is_invalid =
-        |trial: Option<&Trial>| trial.is_some_and(|trial| matches!(trial.outcome, Outcome::Invalid(_)));
+    let is_invalid = |trial: Option<&Trial>| {
+        trial.is_some_and(|trial| matches!(trial.outcome, Outcome::Invalid(_)))
+    };
     let members = members.iter().copied();
     members.filter(|arm| is_invalid(last(arm))).collect()
 }

@@ -29,9 +29,7 @@ use sqlitmus_core::latencies::Latencies;
 use crate::engine::{EngineError, ReadBack};
 use crate::rows::{Counters, RowSession, RowStore, UserTotals};
 
-pub use blobs::{
-    BlobLeadIn, BlobPreparation, BlobStretch, RunningBlobs, Slowing, prepare_blobs,
-};
+pub use blobs::{BlobLeadIn, BlobPreparation, BlobStretch, RunningBlobs, Slowing, prepare_blobs};
 
 /// Latencies are recorded up to this; longer ones count as this.
 const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
@@ -132,6 +130,8 @@ pub fn prepare(preparation: &Preparation<'_>) -> Result<Box<dyn Running>, Engine
         }
         // Walking is no engine's business.
         Workload::Index { .. } => return Err(unfit("trees are recorded elsewhere")),
+        // So are copies, clean-ups and removals of whole stores.
+        Workload::Lifecycle { .. } => return Err(unfit("lives of stores are lived elsewhere")),
     })
 }
 

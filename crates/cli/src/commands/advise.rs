@@ -21,6 +21,7 @@ use super::measure::{
     refuse_existing, tell, warn_of,
 };
 use super::{look, print};
+use crate::advise::memory;
 use crate::advise::place::{self, AdvicePlace};
 use crate::advise::search::{Search, store_directories};
 use crate::advise::timetable::{self, Timetable};
@@ -65,6 +66,7 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
         ..Failure::from(error)
     })?;
     let chosen = place::choose(tree.path(), arguments.place.as_deref())?;
+    let limited = memory::require(arguments)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
     let scanned = tree::scan_tree(&tree, arguments.seed, arguments.quiet)?;
     require_files(&tree, &scanned)?;
@@ -107,7 +109,8 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
         command_line: command_line(),
         place: place.path.display().to_string(),
     };
-    let facts = facts(&environment, &place.facts());
+    let mut facts = facts(&environment, &place.facts());
+    facts.extend(limited);
     let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
@@ -250,6 +253,12 @@ fn announce(
             "warning: the stores are on another filesystem than the files, so that disks are compared too\n",
         );
     }
+    let all_bytes = summary.total_bytes();
+    lines.extend(memory::warning(
+        arguments.memory,
+        all_bytes,
+        confirmation.bytes,
+    ));
     if let Some((count, example)) = &samples.left_out {
         lines.push_str(&format!(
             "warning: {} files were left out, which cannot be read or have changed: {example}\n",

@@ -83,16 +83,27 @@ pub(crate) fn about(
 }
 
 fn wish_words(wish: &Wish) -> String {
-    let cache = match wish.cache {
-        CacheWish::Warm => "warm",
-        CacheWish::Cold => "cold",
-        CacheWish::Both => "warm and cold",
+    let circumstances = &wish.circumstances;
+    let cache = match (circumstances.memory_bytes, wish.cache) {
+        (Some(bytes), _) => format!(
+            "with {} of memory for the process and what is cached for it",
+            format_bytes(bytes)
+        ),
+        (None, CacheWish::Warm) => "warm".to_owned(),
+        (None, CacheWish::Cold) => "cold".to_owned(),
+        (None, CacheWish::Both) => "warm and cold".to_owned(),
+    };
+    let at_once = |number: u32, what: &str| match number {
+        0 | 1 => String::new(),
+        _ => format!(", {number} {what} at once"),
     };
     format!(
-        "{} reads to {} writes, {}, {cache}, writes survive {}",
+        "{} reads to {} writes, {}{}{}, {cache}, writes survive {}",
         wish.reads,
         wish.writes,
         wish.skew,
+        at_once(circumstances.readers, "readers"),
+        at_once(circumstances.writers, "writers"),
         match wish.durability {
             sqlitmus_core::case::Durability::None => "nothing",
             sqlitmus_core::case::Durability::ProcessCrash => "a crash of the process",
@@ -269,7 +280,13 @@ pub(crate) fn sensitivity(record: &AdviceRecord, recommendation: &Recommendation
             time_words(cold.reference_ns)
         )),
         (None, CacheWish::Warm) => {
-            changes.push("A cold cache was not measured: --cache both does.".to_owned());
+            let words = match record.wish.circumstances.memory_bytes {
+                Some(_) => {
+                    "With as much memory as there is, everything is cached: leave --memory out."
+                }
+                None => "A cold cache was not measured: --cache both does.",
+            };
+            changes.push(words.to_owned());
         }
         _ => {}
     }
