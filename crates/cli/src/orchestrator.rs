@@ -464,8 +464,9 @@ fn to_repeat(group: &Group, members: &[usize], trials: &[Trial], set: u32) -> Ve
         let mut of_arm = trials.iter().rev();
         of_arm.find(|trial| trial.arm == *name && trial.set == set)
     };
-    let is_invalid =
-        |trial: Option<&Trial>| trial.is_some_and(|trial| matches!(trial.outcome, Outcome::Invalid(_)));
+    let is_invalid = |trial: Option<&Trial>| {
+        trial.is_some_and(|trial| matches!(trial.outcome, Outcome::Invalid(_)))
+    };
     let members = members.iter().copied();
     members.filter(|arm| is_invalid(last(arm))).collect()
 }

@@ -72,7 +72,10 @@ fn a_trial_that_was_not_warm_is_repeated_in_its_round() {
     let first: Vec<_> = run.trials.iter().filter(|trial| trial.round == 0).collect();
     // The arm and its repetition, and one of them once more, after both.
     assert_eq!(first.len(), 3, "{first:?}");
-    let invalid: Vec<_> = first.iter().filter(|trial| !is_valid(&trial.outcome)).collect();
+    let invalid: Vec<_> = first
+        .iter()
+        .filter(|trial| !is_valid(&trial.outcome))
+        .collect();
     assert_eq!(invalid.len(), 1);
     assert!(
         matches!(&invalid[0].outcome, Outcome::Invalid(reason) if reason.contains("had to read")),
@@ -96,6 +99,7 @@ fn a_read_that_took_less_than_a_hundredth_of_the_time_counts_and_is_told() {
         assert_eq!(trial.samples[0].device_read_ns, Some(0));
     }
     // A millisecond, which is what the kernel rounds to, of 120.
-    let told = "Counted as warm: 4 slices in which the device was read, for at most 0.8% of the time.";
+    let told =
+        "Counted as warm: 4 slices in which the device was read, for at most 0.8% of the time.";
     assert!(report.contains(told), "{report}");
 }

@@ -29,9 +29,7 @@ use sqlitmus_core::latencies::Latencies;
 use crate::engine::{EngineError, ReadBack};
 use crate::rows::{Counters, RowSession, RowStore, UserTotals};
 
-pub use blobs::{
-    BlobLeadIn, BlobPreparation, BlobStretch, RunningBlobs, Slowing, prepare_blobs,
-};
+pub use blobs::{BlobLeadIn, BlobPreparation, BlobStretch, RunningBlobs, Slowing, prepare_blobs};
 
 /// Latencies are recorded up to this; longer ones count as this.
 const LONGEST_LATENCY_NS: u64 = 60_000_000_000;

@@ -254,6 +254,25 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_cache_is_never_recommended() {
+        for tier in [
+            Durability::None,
+            Durability::ProcessCrash,
+            Durability::PowerLoss,
+        ] {
+            for candidate in candidates(tier, Durability::PowerLoss) {
+                let settings = [
+                    &candidate.reading,
+                    &candidate.writing,
+                    &candidate.writing_otherwise,
+                ];
+                let shared = settings.iter().find_map(|one| one.get("cache_sharing"));
+                assert_eq!(shared, None, "{}: private is the default", candidate.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_setting_has_one_value() {
         let one = EngineSettings::new("sqlite", &[&[("mmap", "all")]]);
         let other = one.clone().with("mmap", "0").with("api", "blob");

@@ -85,11 +85,8 @@ pub trait RunningBlobs {
     ///
     /// # Errors
     /// The engine refused.
-    fn slice(
-        &mut self,
-        generation: u64,
-        meter: &mut dyn Meter,
-    ) -> Result<BlobStretch, EngineError>;
+    fn slice(&mut self, generation: u64, meter: &mut dyn Meter)
+    -> Result<BlobStretch, EngineError>;
 
     /// Makes what [`RunningBlobs::untimed`] will write.
     fn stage(&mut self, generation: u64);

@@ -113,7 +113,9 @@ impl<S: Slowing> RunningBlobs for Overwrite<S> {
     }
 
     fn settle(&mut self) -> Result<(), EngineError> {
-        self.session.writer().map_or(Ok(()), |writer| writer.settle())
+        self.session
+            .writer()
+            .map_or(Ok(()), |writer| writer.settle())
     }
 
     fn verify(&mut self, keys: &[u64]) -> Result<Vec<u64>, EngineError> {

@@ -109,7 +109,9 @@ impl<S: Slowing> RunningBlobs for Read<S> {
 
     fn settle(&mut self) -> Result<(), EngineError> {
         // As after a writing slice: an engine that writes may have something left.
-        self.session.writer().map_or(Ok(()), |writer| writer.settle())
+        self.session
+            .writer()
+            .map_or(Ok(()), |writer| writer.settle())
     }
 
     fn verify(&mut self, keys: &[u64]) -> Result<Vec<u64>, EngineError> {

@@ -129,7 +129,10 @@ fn memory(run: &Run, analysis: &Analysis) -> Option<String> {
     let arms = analysis.groups.iter().flat_map(|group| &group.arms);
     let slices: u64 = arms.map(|arm| u64::from(arm.slices_left_out)).sum();
     let all: usize = run.trials.iter().map(|trial| trial.samples.len()).sum();
-    let valid = run.trials.iter().filter(|trial| trial.outcome == Outcome::Valid);
+    let valid = run
+        .trials
+        .iter()
+        .filter(|trial| trial.outcome == Outcome::Valid);
     let tolerated = valid
         .flat_map(|trial| &trial.samples)
         .filter_map(Sample::tolerated_share)
