@@ -15,6 +15,7 @@ pub mod worker_process;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::case::CacheState;
 use sqlitmus_core::measurements::Measurements;
 use sqlitmus_core::plan::{Arm, Group, Plan, Turns};
 use sqlitmus_core::run::{Outcome, Trial};
@@ -86,12 +87,20 @@ pub enum Event<'a> {
 }
 
 /// How a run ended that was not stopped by an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The user stopped it.
     pub interrupted: bool,
     /// Some arm failed or was given up.
     pub arms_failed: bool,
+}
+
+impl Ending {
+    /// Takes in how a later part of the run ended.
+    pub fn add(&mut self, later: Self) {
+        self.interrupted |= later.interrupted;
+        self.arms_failed |= later.arms_failed;
+    }
 }
 
 /// What a run needs beside its plan.
@@ -331,7 +340,7 @@ impl Orchestrator<'_> {
             // One set stays in memory from round to round; of several, each drives out the last.
             let is_cold = members
                 .iter()
-                .any(|arm| group.arms[*arm].case.cache.is_cold());
+                .any(|arm| group.arms[*arm].case.cache != CacheState::Warm);
             if !is_cold && (state.rounds == 0 || !one_set) {
                 let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
                 self.stores.warm(group, &arms)?;

@@ -6,6 +6,7 @@
 mod crew_trial;
 mod index_trial;
 mod introduction;
+mod lifecycle_trial;
 mod meter;
 pub mod scanned;
 mod team_trial;
@@ -15,7 +16,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sqlitmus_core::dataset::{Dataset, SizeDistribution};
+use sqlitmus_core::case::Case;
+use sqlitmus_core::dataset::SizeDistribution;
+use sqlitmus_engines::ageing::AgedContent;
 use sqlitmus_engines::own_files::{FileContent, FileList};
 use sqlitmus_engines::workloads::{self, BlobPreparation, RunningBlobs};
 use sqlitmus_engines::{EngineError, Store};
@@ -157,7 +160,16 @@ struct Trial {
 }
 
 /// Fills a store that nothing outlives, with what the other stores of the dataset beside it hold.
-fn load(store: &dyn Store, dataset: &Dataset, path: &Path) -> Result<(), EngineError> {
+fn load(store: &dyn Store, case: &Case, path: &Path) -> Result<(), EngineError> {
+    let dataset = &case.dataset;
+    if case.age > 0 {
+        // In memory nothing is left of an object that was replaced.
+        let content = AgedContent {
+            dataset: dataset.clone(),
+            age: case.age,
+        };
+        return store.load(&content, &mut |_| {});
+    }
     let list = match &dataset.size {
         SizeDistribution::Files(_) => list_beside(path),
         _ => None,
@@ -194,7 +206,7 @@ impl Trial {
             engine.open(store, &case.settings)?
         } else {
             let store = engine.create(store, &case.settings)?;
-            load(store.as_ref(), &case.dataset, &preparation.store)?;
+            load(store.as_ref(), case, &preparation.store)?;
             store
         };
         let mut session = store.session()?;

@@ -185,6 +185,8 @@ impl Sample {
                     && (self.device_read_bytes.unwrap_or(0) == 0
                         || self.device_time_ns().is_some_and(is_short))
             }
+            // Whatever was read from the device is what little memory costs.
+            CacheState::Limited(_) => true,
             CacheState::DataCold | CacheState::FullyCold => {
                 self.device_read_bytes.is_none_or(|read| {
                     u128::from(read) * 100 >= u128::from(self.content_bytes) * COLD_READ_PERCENT

@@ -130,6 +130,8 @@ pub fn prepare(preparation: &Preparation<'_>) -> Result<Box<dyn Running>, Engine
         }
         // Walking is no engine's business.
         Workload::Index { .. } => return Err(unfit("trees are recorded elsewhere")),
+        // So are copies, clean-ups and removals of whole stores.
+        Workload::Lifecycle { .. } => return Err(unfit("lives of stores are lived elsewhere")),
     })
 }
 

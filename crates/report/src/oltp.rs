@@ -109,8 +109,10 @@ pub(crate) fn tables_of<'a>(
 /// Whether a group is shown as rates.
 pub(crate) fn is_shown(group: &Group) -> bool {
     let mut arms = group.arms.iter();
-    // A load has a view of its own: see `crate::load`.
-    arms.any(|arm| !arm.case.workload.is_about_blobs()) && !crate::load::is_shown(group)
+    // A load has a view of its own: see `crate::load`; so have lives: `crate::lifecycle`.
+    arms.any(|arm| !arm.case.workload.is_about_blobs())
+        && !crate::load::is_shown(group)
+        && !crate::lifecycle::is_shown(group)
 }
 
 fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
@@ -165,6 +167,7 @@ fn unit(workload: &Workload) -> &'static str {
         Workload::Load { .. } => "blobs",
         Workload::JobQueue { .. } => "jobs of 13 writes, latency of a job",
         Workload::Index { .. } => "entries of a tree",
+        Workload::Lifecycle { .. } => "replacements of a blob",
         Workload::Read { .. } | Workload::Overwrite { .. } => "blobs",
     }
 }

@@ -9,6 +9,7 @@ use sqlitmus_engines::EngineError;
 use sqlitmus_engines::workloads::{self, Running};
 
 use super::index_trial::IndexTrial;
+use super::lifecycle_trial::LifecycleTrial;
 use super::meter::TrialMeter;
 use super::{check_version, split, sync_filesystem};
 use crate::machine::device_reads::StoreDevice;
@@ -50,6 +51,7 @@ impl TeamTrial {
         };
         let mut running: Box<dyn Running> = match case.workload {
             Workload::Index { .. } => Box::new(IndexTrial::prepare(&of_workload)?),
+            Workload::Lifecycle { .. } => Box::new(LifecycleTrial::prepare(&of_workload)?),
             _ => workloads::prepare(&of_workload)?,
         };
         let read_back = running.read_back()?;
