@@ -1,8 +1,9 @@
 //! An advice page as GitHub's Markdown: the answer, what was tried, what would change it, and what a
 //! thorough run adds. What to paste is left to the page and the terminal.
 
-use sqlitmus_core::advice::{Recommendation, Stage, Standing};
+use sqlitmus_core::advice::{Part, Recommendation, Stage, Standing};
 use sqlitmus_core::run::Run;
+use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::units::format_ratio;
 
 use super::{further, sentences};
@@ -51,15 +52,16 @@ fn row(standing: &Standing) -> Vec<String> {
         let reason = standing.reason.as_deref().unwrap_or("not measured");
         return vec![clean(&standing.label), clean(reason)];
     };
-    let part = |part: Option<sqlitmus_core::advice::Part>| {
-        part.map_or("-".to_owned(), |part| {
-            sentences::ratio_words(part.ratio, part.interval)
-        })
-    };
+    // Intervals of the few rounds of a selection say nothing but that they were few.
     let is_confirmed = standing.stage == Stage::Confirm;
+    let words = |ratio, interval: Option<Interval>| {
+        sentences::ratio_words(ratio, interval.filter(|_| is_confirmed))
+    };
+    let part =
+        |part: Option<Part>| part.map_or("-".to_owned(), |part| words(part.ratio, part.interval));
     vec![
         clean(&standing.label),
-        sentences::ratio_words(found.ratio, found.interval),
+        words(found.ratio, found.interval),
         part(found.read),
         part(found.write),
         standing

@@ -3,8 +3,9 @@
 
 use maud::{Markup, html as markup};
 
-use sqlitmus_core::advice::{AdviceRecord, Recommendation, Stage, Standing, recommend};
+use sqlitmus_core::advice::{AdviceRecord, Part, Recommendation, Stage, Standing, recommend};
 use sqlitmus_core::run::Run;
+use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::units::format_ratio;
 
 use super::page::Figures;
@@ -74,13 +75,18 @@ fn further_section(figures: Figures, section: &Section) -> Markup {
 }
 
 fn tried(found: &Recommendation) -> Markup {
-    let part = |part: Option<sqlitmus_core::advice::Part>| match part {
-        Some(part) => sentences::ratio_words(part.ratio, part.interval),
-        None => "-".to_owned(),
-    };
     let row = |standing: &Standing| {
+        // Intervals of the few rounds of a selection say nothing but that they were few.
+        let is_confirmed = standing.stage == Stage::Confirm;
+        let words = |ratio, interval: Option<Interval>| {
+            sentences::ratio_words(ratio, interval.filter(|_| is_confirmed))
+        };
+        let part = |part: Option<Part>| match part {
+            Some(part) => words(part.ratio, part.interval),
+            None => "-".to_owned(),
+        };
         let composed = standing.composed;
-        let whole = composed.map(|found| sentences::ratio_words(found.ratio, found.interval));
+        let whole = composed.map(|found| words(found.ratio, found.interval));
         let reason = standing.reason.as_deref().unwrap_or("not measured");
         markup! {
             tr {
