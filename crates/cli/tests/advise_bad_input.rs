@@ -13,7 +13,14 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const QUICKLY: [&str; 8] = [
-    "--rounds", "1", "--sample", "1MB", "--budget", "10m", "--snippet", "none",
+    "--rounds",
+    "1",
+    "--sample",
+    "1MB",
+    "--budget",
+    "10m",
+    "--snippet",
+    "none",
 ];
 
 fn advise(place: &Path, words: &[&str]) -> Output {
@@ -83,7 +90,11 @@ impl Drop for Mounted {
 #[test]
 fn files_larger_than_memory_are_named_and_not_read() {
     let (place, files) = tree(40, 3000);
-    for (name, bytes) in [("film", 1u64 << 40), ("image", 3 << 30), ("disk", 900 << 20)] {
+    for (name, bytes) in [
+        ("film", 1u64 << 40),
+        ("image", 3 << 30),
+        ("disk", 900 << 20),
+    ] {
         let file = fs::File::create(files.join(name)).expect("created");
         file.set_len(bytes).expect("sparse");
     }
@@ -119,7 +130,10 @@ fn empty_files_by_the_thousands_are_measured_too() {
     assert_eq!(answer["tree"]["files"].as_u64(), Some(count));
     assert_eq!(answer["tree"]["bytes"].as_u64(), Some(0));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(!text.contains("NaN") && !text.contains("takes - times"), "{text}");
+    assert!(
+        !text.contains("NaN") && !text.contains("takes - times"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -179,11 +193,19 @@ fn a_parent_that_cannot_be_written_to_is_refused_and_another_place_will_do() {
         fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o755)).expect("opened");
     }
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("hint: --place DIR"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("hint: --place DIR"),
+        "{}",
+        stderr(&refused)
+    );
     assert_eq!(done.status.code(), Some(3), "{}", stderr(&done));
     // A disk and memory are compared, which is to be said.
     if mounted.is_some() {
-        assert!(stderr(&done).contains("another filesystem"), "{}", stderr(&done));
+        assert!(
+            stderr(&done).contains("another filesystem"),
+            "{}",
+            stderr(&done)
+        );
     }
 }
 
@@ -228,6 +250,8 @@ fn a_directory_that_changes_meanwhile_gives_an_answer_or_says_why_not() {
         assert_eq!(content.len(), 1000);
     }
     let left = fs::read_dir(place.path().join(".sqlitmus/stores")).expect("listed");
-    let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
+    let left: Vec<_> = left
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
     assert_eq!(left, ["CACHEDIR.TAG"]);
 }

@@ -123,7 +123,10 @@ mod tests {
         let spread = |values: &[u64]| spread_of(values.iter().copied());
         assert_eq!(spread(&[]), None);
         let three = spread(&[30, 10, 11]).expect("known");
-        assert_eq!((three.median, three.lowest, three.highest), (11.0, 10.0, 30.0));
+        assert_eq!(
+            (three.median, three.lowest, three.highest),
+            (11.0, 10.0, 30.0)
+        );
         assert_eq!(spread(&[4, 2]).expect("known").median, 3.0);
         assert_eq!(spread(&[4, 2]).expect("known").lives, 2);
     }

@@ -61,7 +61,8 @@ impl<'a> History<'a> {
     /// Whether an object is removed before it gets this generation, and not overwritten.
     #[must_use]
     pub fn is_removed_first(&self, key: u64, generation: u64) -> bool {
-        mix(self.dataset.seed ^ mix(key.rotate_left(32) ^ generation)).is_multiple_of(REMOVED_ONE_IN)
+        mix(self.dataset.seed ^ mix(key.rotate_left(32) ^ generation))
+            .is_multiple_of(REMOVED_ONE_IN)
     }
 
     /// The objects that are removed for good when so many of a hundred are, in an order that has nothing to do

@@ -53,7 +53,8 @@ pub(crate) fn json(run: &Run) -> Value {
         .filter(|arm| ages_of_life(arm).is_some() && !arm.is_twin())
         .map(|arm| {
             let trials = run.trials.iter().filter(|trial| trial.arm == arm.name);
-            let names: BTreeSet<&String> = trials.flat_map(|trial| trial.resources.keys()).collect();
+            let names: BTreeSet<&String> =
+                trials.flat_map(|trial| trial.resources.keys()).collect();
             let figures = names.into_iter().filter_map(|name| {
                 let found = spread(run, &arm.name, name)?;
                 let figures = object!({
@@ -517,7 +518,10 @@ mod tests {
         assert_eq!(shown(None, time), "-");
         assert_eq!(shown(spread(87e6, 80.2e6, 1.2e9), time), "87 ms (80–1,200)");
         assert_eq!(shown(spread(1.5e9, 1.5e9, 1.5e9), time), "1.5 s");
-        assert_eq!(shown(spread(4096.0, 4096.0, 8192.0), size), "4.1 kB (4.1–8.2)");
+        assert_eq!(
+            shown(spread(4096.0, 4096.0, 8192.0), size),
+            "4.1 kB (4.1–8.2)"
+        );
         assert_eq!(shown(spread(1234.0, 1.0, 5.5), count), "1,234 (1–6)");
     }
 }

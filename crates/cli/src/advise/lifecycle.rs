@@ -133,16 +133,24 @@ mod tests {
                 record.finalists = vec!["files-openat".to_owned(), best.name.clone()];
                 let planned = plan(&record, &sample(), Some(2), 1).expect("planned");
                 let mut planned = planned.expect("there is a database");
-                let lives = planned.groups.iter().find(|group| group.name == "life-whole");
+                let lives = planned
+                    .groups
+                    .iter()
+                    .find(|group| group.name == "life-whole");
                 let lives = lives.expect("a group");
                 assert_eq!((lives.rounds, lives.turns), (2, Turns::Alone));
-                let mut engines: Vec<&str> =
-                    lives.arms.iter().map(|arm| arm.case.engine.as_str()).collect();
+                let mut engines: Vec<&str> = lives
+                    .arms
+                    .iter()
+                    .map(|arm| arm.case.engine.as_str())
+                    .collect();
                 engines.dedup();
                 assert_eq!(engines, ["files", best.reading.engine.as_str(), "files"]);
                 let oldest = planned.arms().map(|(_, arm)| arm.case.age).max();
                 assert_eq!(oldest, Some(8));
-                let own = planned.arms().any(|(_, arm)| arm.case.engine == "own-files");
+                let own = planned
+                    .arms()
+                    .any(|(_, arm)| arm.case.engine == "own-files");
                 assert!(!own, "nobody's own files grow old");
                 let other = planned.clone();
                 join(&mut planned, other);

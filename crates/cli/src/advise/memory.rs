@@ -22,7 +22,10 @@ pub fn require(arguments: &AdviseArguments) -> Result<Option<(String, String)>, 
     };
     if bytes < LEAST_BYTES {
         return Err(Failure::bad_input(
-            format!("{} of memory are too little to measure with", format_bytes(bytes)),
+            format!(
+                "{} of memory are too little to measure with",
+                format_bytes(bytes)
+            ),
             format!("--memory takes {} or more", format_bytes(LEAST_BYTES)),
         ));
     }

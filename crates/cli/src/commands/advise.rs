@@ -75,7 +75,8 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
     place
         .require_space(needed, inodes)
         .map_err(|error| Failure {
-            hint: "free some space, name another --place DIR, or measure with less: --sample 20MB".to_owned(),
+            hint: "free some space, name another --place DIR, or measure with less: --sample 20MB"
+                .to_owned(),
             ..Failure::from(error)
         })?;
     if !arguments.quiet {

@@ -197,7 +197,12 @@ mod tests {
         assert!(is_left("sqlitmus-memory-8-100-0", known), "it has ended");
         assert!(is_left("sqlitmus-memory-7-99-0", known), "another began");
         assert!(!is_left("sqlitmus-memory-7-100-3", known), "it lives");
-        for foreign in ["sqlitmus-memory-", "sqlitmus-memory-8-100", "user.slice", "sqlitmus-memory-8-x-0"] {
+        for foreign in [
+            "sqlitmus-memory-",
+            "sqlitmus-memory-8-100",
+            "user.slice",
+            "sqlitmus-memory-8-x-0",
+        ] {
             assert!(!is_left(foreign, known), "{foreign}");
         }
     }
@@ -213,7 +218,10 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let files = KernelFiles::below(root.path());
         let refused = MemoryGroup::create_on(&files, 64 << 20).expect_err("refused");
-        assert!(refused.to_string().contains("no control group"), "{refused}");
+        assert!(
+            refused.to_string().contains("no control group"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -231,7 +239,11 @@ mod tests {
         fs::write(&path, vec![7u8; 96 << 20]).expect("written");
         crate::machine::page_cache::evict(&path).expect("evicted");
         let mut child = Command::new("sh")
-            .args(["-c", "read word; cat \"$1\" > /dev/null; echo done; read word", "sh"])
+            .args([
+                "-c",
+                "read word; cat \"$1\" > /dev/null; echo done; read word",
+                "sh",
+            ])
             .arg(&path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

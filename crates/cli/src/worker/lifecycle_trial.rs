@@ -65,9 +65,7 @@ impl LifecycleTrial {
             let reason = format!("the stores of `{}` have no life on disk", engine.name());
             return Err(EngineError::Unavailable(reason));
         }
-        let mut session = engine
-            .open(preparation.store, &case.settings)?
-            .session()?;
+        let mut session = engine.open(preparation.store, &case.settings)?.session()?;
         let mut read_back = session.read_back()?;
         let extents = extents::refusal(preparation.store);
         read_back.insert(
@@ -79,7 +77,7 @@ impl LifecycleTrial {
             case: case.clone(),
             ages: ages.clone(),
             removed_percent,
-            path: with_suffix(preparation.store, "-life"),
+            path: with_suffix(preparation.store, ".lived"),
             read_back,
         })
     }

@@ -88,10 +88,13 @@ pub(crate) fn about(
 
 /// What of the files was too large to be measured: a sample holds none that would fill it.
 fn unmeasured(run: &Run, record: &AdviceRecord) -> Option<String> {
-    let sizes = run.plan.arms().filter_map(|(_, arm)| match &arm.case.dataset.size {
-        SizeDistribution::Files(files) => files.bytes.iter().copied().max(),
-        _ => None,
-    });
+    let sizes = run
+        .plan
+        .arms()
+        .filter_map(|(_, arm)| match &arm.case.dataset.size {
+            SizeDistribution::Files(files) => files.bytes.iter().copied().max(),
+            _ => None,
+        });
     let measured = u64::from(sizes.max()?);
     let largest = record.tree.largest_bytes;
     (largest / MUCH_LARGER > measured).then(|| {
@@ -235,7 +238,9 @@ pub(crate) fn beside(record: &AdviceRecord, recommendation: &Recommendation) -> 
 
 fn space(database: &Standing) -> Option<String> {
     // Of files without content there is no ratio.
-    let space = database.space.filter(|space| space.is_finite() && *space > 0.0)?;
+    let space = database
+        .space
+        .filter(|space| space.is_finite() && *space > 0.0)?;
     Some(if space > 1.0 + SAME_SPACE {
         format!(
             "On disk the files take {} times what the database takes.",
@@ -290,7 +295,9 @@ pub(crate) fn sensitivity(record: &AdviceRecord, recommendation: &Recommendation
         )),
         (None, CacheWish::Warm) => {
             let words = match record.wish.circumstances.memory_bytes {
-                Some(_) => "With as much memory as there is, everything is cached: leave --memory out.",
+                Some(_) => {
+                    "With as much memory as there is, everything is cached: leave --memory out."
+                }
                 None => "A cold cache was not measured: --cache both does.",
             };
             changes.push(words.to_owned());

@@ -49,7 +49,10 @@ fn view(index: usize, group: &Group, stores: &[AgedStore]) -> View {
     }
 }
 
-fn curves(stores: &[AgedStore], point: impl Fn(&AtAge) -> Option<Point>) -> (Vec<Series>, Vec<f64>) {
+fn curves(
+    stores: &[AgedStore],
+    point: impl Fn(&AtAge) -> Option<Point>,
+) -> (Vec<Series>, Vec<f64>) {
     let series: Vec<Series> = stores
         .iter()
         .map(|store| Series {
@@ -81,8 +84,12 @@ fn time(stores: &[AgedStore], id: &str, cache: &str) -> Option<LineChart> {
     (!series.is_empty()).then(|| LineChart {
         id: id.to_owned(),
         title: format!("Time to read one blob by storage age{cache}"),
-        x: Axis::new("storage age: replacements of every blob", Scale::Linear, plain)
-            .with_ticks(&ticks),
+        x: Axis::new(
+            "storage age: replacements of every blob",
+            Scale::Linear,
+            plain,
+        )
+        .with_ticks(&ticks),
         y,
         reference: None,
         marked: Vec::new(),
@@ -110,8 +117,12 @@ fn change(stores: &[AgedStore], id: &str, cache: &str) -> Option<LineChart> {
     (!series.is_empty()).then(|| LineChart {
         id: id.to_owned(),
         title: format!("Speed against the same store when new{cache}"),
-        x: Axis::new("storage age: replacements of every blob", Scale::Linear, plain)
-            .with_ticks(&ticks),
+        x: Axis::new(
+            "storage age: replacements of every blob",
+            Scale::Linear,
+            plain,
+        )
+        .with_ticks(&ticks),
         y: Axis::new("times as fast as when new", Scale::Linear, plain),
         reference: Some((1.0, "as fast as when new".to_owned())),
         marked: Vec::new(),

@@ -76,9 +76,7 @@ impl Team {
             } => {
                 let mut walks = several(walk(count), readers);
                 let all = walk(count);
-                walks.extend(
-                    (0..writers).map(|writer| all.part(writer, writers, key_offset)),
-                );
+                walks.extend((0..writers).map(|writer| all.part(writer, writers, key_offset)));
                 (walks, readers as usize)
             }
             Workload::JobQueue { threads, .. } => (several(walk(count), threads), 0),
