@@ -11,6 +11,7 @@ use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::tree_scan::display_path;
 use sqlitmus_core::units::{format_bytes, format_count, format_duration};
+use sqlitmus_engines::own_files::ChangedFile;
 use sqlitmus_report::advice::snippet::Language;
 use sqlitmus_runfile::RunFile;
 use sqlitmus_trees::scan::Scanned;
@@ -78,7 +79,13 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
     let needed = samples.confirmation.facts().bytes * stores;
     let inodes = samples.confirmation.facts().files * stores / 2;
     let place = &chosen.place;
-    place.require_space(needed, inodes).map_err(Failure::from)?;
+    place
+        .require_space(needed, inodes)
+        .map_err(|error| Failure {
+            hint: "free some space, name another --place DIR, or measure with less: --sample 20MB"
+                .to_owned(),
+            ..Failure::from(error)
+        })?;
     if !arguments.quiet {
         announce(arguments, &tree, &scanned, &samples, &chosen, needed)?;
     }
@@ -115,7 +122,7 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
     }
-    let ending = search.run(&mut file);
+    let ending = search.run(&mut file).map_err(explained);
     conclude(arguments, file, ending)
 }
 
@@ -266,6 +273,23 @@ fn announce(
         ));
     }
     tell(&lines)
+}
+
+/// An error of measuring, in words that help where the files have changed meanwhile.
+fn explained(error: anyhow::Error) -> anyhow::Error {
+    let changed = error.chain().find_map(|cause| {
+        let inner = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+        inner.downcast_ref::<ChangedFile>().map(ToString::to_string)
+    });
+    match changed {
+        Some(changed) => Failure::bad_input(
+            changed,
+            "files that somebody writes meanwhile cannot be measured: stop that for some minutes, or advise on a \
+             copy (cp -a DIR COPY)",
+        )
+        .into(),
+        None => error,
+    }
 }
 
 /// Records how the run ended, and prints its answer.

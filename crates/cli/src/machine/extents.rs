@@ -1,5 +1,6 @@
 //! In how many stretches a file lies on its device, as the filesystem itself says it (the FIEMAP call of Linux):
-//! what filefrag prints as extents. Extents that follow each other on the device count as one.
+//! what filefrag prints as extents. Extents that follow each other on the device count as one, also with a hole
+//! between them that could be filled there.
 //!
 //! What is not written back yet is written back first, by the same call.
 
@@ -49,18 +50,16 @@ pub fn refusal(path: &Path) -> Option<String> {
 #[cfg(target_os = "linux")]
 fn of_file(file: &File) -> io::Result<u64> {
     let mut stretches = 0;
-    let mut follows = None;
+    let mut previous: Option<linux::Extent> = None;
     let mut request = Box::new(linux::Request::new());
     loop {
         request.ask(file)?;
         let extents = request.answered();
         for extent in extents {
-            if !extent.is_placed() || follows != Some(extent.physical) {
+            if !previous.is_some_and(|previous| extent.follows(&previous)) {
                 stretches += 1;
             }
-            follows = extent
-                .is_placed()
-                .then(|| extent.physical.wrapping_add(extent.length));
+            previous = Some(*extent);
         }
         match extents.last() {
             Some(last) if !last.is_last() => {
@@ -103,7 +102,7 @@ mod linux {
     #[repr(C)]
     pub(super) struct Extent {
         pub(super) logical: u64,
-        pub(super) physical: u64,
+        physical: u64,
         pub(super) length: u64,
         reserved_wide: [u64; 2],
         flags: u32,
@@ -115,8 +114,14 @@ mod linux {
             self.flags & LAST != 0
         }
 
-        pub(super) fn is_placed(&self) -> bool {
-            self.flags & WITHOUT_PLACE == 0
+        /// Whether it lies on the device where the previous one ends, or where it would end if a hole between
+        /// them were filled.
+        pub(super) fn follows(&self, previous: &Self) -> bool {
+            let are_placed = (self.flags | previous.flags) & WITHOUT_PLACE == 0;
+            let dense = previous.physical.wrapping_add(previous.length);
+            let apart = self.logical.wrapping_sub(previous.logical);
+            let with_hole = previous.physical.wrapping_add(apart);
+            are_placed && (self.physical == dense || self.physical == with_hole)
         }
     }
 

@@ -77,7 +77,7 @@ impl LifecycleTrial {
             case: case.clone(),
             ages: ages.clone(),
             removed_percent,
-            path: with_suffix(preparation.store, "-life"),
+            path: with_suffix(preparation.store, ".lived"),
             read_back,
         })
     }

@@ -161,7 +161,7 @@ mod tests {
         let path = database(folder.path());
         let new = pages(&path).expect("counted");
         assert!(new.content >= 2000 && new.free == 0, "{new:?}");
-        assert!(new.runs < new.content / 5, "{new:?}");
+        assert!(new.runs < new.content / 4, "{new:?}");
         let connection = Connection::open(&path).expect("opened");
         connection
             .execute_batch(
