@@ -13,7 +13,9 @@
 
 pub mod ablation;
 pub mod candidate;
+pub mod circumstances;
 pub mod families;
+pub mod lifecycle;
 pub mod recommendation;
 pub mod score;
 pub mod stage;
@@ -26,6 +28,7 @@ use crate::tree_scan::{Duplicates, TreeScan};
 
 pub use ablation::{Ablation, Change, SettingWorth};
 pub use candidate::{Candidate, Store};
+pub use circumstances::Circumstances;
 pub use families::{Breadth, candidates};
 pub use recommendation::{Answer, Recommendation, recommend};
 pub use score::{Composed, Part, Standing};

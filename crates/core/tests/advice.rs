@@ -26,6 +26,7 @@ fn record(finalists: &[&str]) -> AdviceRecord {
         cache: CacheWish::Warm,
         durability: Durability::ProcessCrash,
         worth: 0.1,
+        circumstances: Default::default(),
     };
     AdviceRecord {
         candidates: candidates(

@@ -13,6 +13,7 @@ use sqlitmus_core::advice::{AdviceRecord, Recommendation};
 use sqlitmus_core::run::Run;
 
 use crate::Look;
+use crate::lifecycle;
 use crate::terminal::{Ink, Tone};
 use crate::text::wrap;
 use further::Section;
@@ -78,6 +79,7 @@ pub fn terminal(
     for section in further::sections(recommendation) {
         page.section(&section);
     }
+    page.lives(run);
     page.paste(run, record, recommendation, languages);
     let mut text = page.lines.join("\n");
     text.push('\n');
@@ -121,6 +123,14 @@ impl Page {
         }
         self.blank();
         self.lines.extend(section.table.lines(self.columns));
+    }
+
+    /// What becomes of the stores when they are old, if that was measured.
+    fn lives(&mut self, run: &Run) {
+        for table in lifecycle::tables(run) {
+            self.blank();
+            self.lines.extend(table.lines(self.columns));
+        }
     }
 
     /// Connection, schema, reading and writing, for the database that was best.
@@ -196,5 +206,6 @@ pub(crate) fn object_of(
         "recommendation": recommendation,
         "settings": setup.as_ref().map(snippet::Setup::settings),
         "snippets": code,
+        "lifecycle": lifecycle::json(run),
     })
 }

@@ -11,6 +11,7 @@ use crate::builds;
 use crate::explanation;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
 use crate::grid::Grid;
+use crate::lifecycle;
 use crate::load;
 use crate::oltp::{self, RateRow, tables};
 use crate::proved::Proved;
@@ -136,7 +137,8 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
     }
     let of_readers = scaling::of(run);
     let of_readers = of_readers.iter().map(scaling::Scaling::table);
-    for table in load::tables(run, analysis).into_iter().chain(of_readers) {
+    let all = load::tables(run, analysis).into_iter();
+    for table in all.chain(of_readers).chain(lifecycle::tables(run)) {
         page.line(&format!("### {}", escape(&table.title)));
         let (headings, rows) = table.cells();
         page.table(&headings, rows);

@@ -223,19 +223,21 @@ impl Search<'_> {
     }
 
     /// Measures a stage of [`super::thorough`]: its groups and what it has put into the record join the
-    /// run file first.
+    /// run file first. Without `rounds` each group has those of its plan.
     ///
     /// # Errors
     /// The place or the run file gave out.
     pub(super) fn measure_further(
         &mut self,
         mut plan: Plan,
-        rounds: u32,
+        rounds: Option<u32>,
         whole: &mut Plan,
         file: &mut RunFile,
         ends: Instant,
     ) -> anyhow::Result<Ending> {
-        self.set_limits(&mut plan, rounds);
+        if let Some(rounds) = rounds {
+            self.set_limits(&mut plan, rounds);
+        }
         whole.advice = Some(Box::new(self.record.clone()));
         join(whole, plan.clone());
         file.extend_plan(whole).map_err(Failure::from)?;
@@ -388,6 +390,7 @@ mod tests {
                     cache,
                     durability,
                     worth: 0.1,
+                    circumstances: Default::default(),
                 };
                 let record = AdviceRecord {
                     candidates: candidates(

@@ -10,6 +10,7 @@ use sqlitmus_core::plan::Plan;
 use sqlitmus_core::suite::SuiteError;
 use sqlitmus_runfile::RunFile;
 
+use super::lifecycle;
 use super::search::Search;
 use crate::catalogue::BuiltInEngines;
 use crate::failure::Failure;
@@ -38,6 +39,11 @@ pub const STAGES: &[ThoroughStage] = &[
         seconds: 120,
         measure: measure_ablation,
     },
+    ThoroughStage {
+        words: "how the stores grow old, are copied and cleaned up",
+        seconds: 180,
+        measure: measure_lives,
+    },
 ];
 
 /// Rounds of both, at the most.
@@ -47,6 +53,7 @@ const ABLATION_ROUNDS: u32 = 12;
 /// So that each stage has orders of keys of its own.
 const SWEEP_SEED: u64 = 1_001;
 const ABLATION_SEED: u64 = 1_002;
+const LIVES_SEED: u64 = 1_003;
 
 fn measure_sweep(
     search: &mut Search<'_>,
@@ -70,7 +77,7 @@ fn measure_sweep(
         (rounds, search.seed.wrapping_add(SWEEP_SEED)),
         &BuiltInEngines,
     );
-    search.measure_further(plan.map_err(refused)?, rounds, whole, file, ends)
+    search.measure_further(plan.map_err(refused)?, Some(rounds), whole, file, ends)
 }
 
 fn measure_ablation(
@@ -94,7 +101,23 @@ fn measure_ablation(
         (rounds, search.seed.wrapping_add(ABLATION_SEED)),
         &BuiltInEngines,
     );
-    search.measure_further(plan.map_err(refused)?, rounds, whole, file, ends)
+    search.measure_further(plan.map_err(refused)?, Some(rounds), whole, file, ends)
+}
+
+fn measure_lives(
+    search: &mut Search<'_>,
+    whole: &mut Plan,
+    file: &mut RunFile,
+    ends: Instant,
+) -> anyhow::Result<Ending> {
+    let best = standing_candidates(search, file)?;
+    let Some(best) = best.into_iter().find(|one| one.store.has_database()) else {
+        return Ok(Ending::default());
+    };
+    let sample = &search.samples.selection;
+    let seed = search.seed.wrapping_add(LIVES_SEED);
+    let stage = lifecycle::plan(&search.record, &best, sample, search.rounds, seed);
+    search.measure_further(stage?, None, whole, file, ends)
 }
 
 /// The candidates that have figures, the best by the last stage first.

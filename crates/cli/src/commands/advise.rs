@@ -11,6 +11,7 @@ use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::tree_scan::display_path;
 use sqlitmus_core::units::{format_bytes, format_count, format_duration};
+use sqlitmus_engines::own_files::ChangedFile;
 use sqlitmus_report::advice::snippet::Language;
 use sqlitmus_runfile::RunFile;
 use sqlitmus_trees::scan::Scanned;
@@ -21,6 +22,7 @@ use super::measure::{
     refuse_existing, tell, warn_of,
 };
 use super::{look, print};
+use crate::advise::memory;
 use crate::advise::place::{self, AdvicePlace};
 use crate::advise::search::{Search, store_directories};
 use crate::advise::timetable::{self, Timetable};
@@ -65,6 +67,7 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
         ..Failure::from(error)
     })?;
     let chosen = place::choose(tree.path(), arguments.place.as_deref())?;
+    let limited = memory::require(arguments)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
     let scanned = tree::scan_tree(&tree, arguments.seed, arguments.quiet)?;
     require_files(&tree, &scanned)?;
@@ -76,7 +79,13 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
     let needed = samples.confirmation.facts().bytes * stores;
     let inodes = samples.confirmation.facts().files * stores / 2;
     let place = &chosen.place;
-    place.require_space(needed, inodes).map_err(Failure::from)?;
+    place
+        .require_space(needed, inodes)
+        .map_err(|error| Failure {
+            hint: "free some space, name another --place DIR, or measure with less: --sample 20MB"
+                .to_owned(),
+            ..Failure::from(error)
+        })?;
     if !arguments.quiet {
         announce(arguments, &tree, &scanned, &samples, &chosen, needed)?;
     }
@@ -107,12 +116,13 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
         command_line: command_line(),
         place: place.path.display().to_string(),
     };
-    let facts = facts(&environment, &place.facts());
+    let mut facts = facts(&environment, &place.facts());
+    facts.extend(limited);
     let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
     }
-    let ending = search.run(&mut file);
+    let ending = search.run(&mut file).map_err(explained);
     conclude(arguments, file, ending)
 }
 
@@ -250,6 +260,12 @@ fn announce(
             "warning: the stores are on another filesystem than the files, so that disks are compared too\n",
         );
     }
+    let all_bytes = summary.total_bytes();
+    lines.extend(memory::warning(
+        arguments.memory,
+        all_bytes,
+        confirmation.bytes,
+    ));
     if let Some((count, example)) = &samples.left_out {
         lines.push_str(&format!(
             "warning: {} files were left out, which cannot be read or have changed: {example}\n",
@@ -257,6 +273,23 @@ fn announce(
         ));
     }
     tell(&lines)
+}
+
+/// An error of measuring, in words that help where the files have changed meanwhile.
+fn explained(error: anyhow::Error) -> anyhow::Error {
+    let changed = error.chain().find_map(|cause| {
+        let inner = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+        inner.downcast_ref::<ChangedFile>().map(ToString::to_string)
+    });
+    match changed {
+        Some(changed) => Failure::bad_input(
+            changed,
+            "files that somebody writes meanwhile cannot be measured: stop that for some minutes, or advise on a \
+             copy (cp -a DIR COPY)",
+        )
+        .into(),
+        None => error,
+    }
 }
 
 /// Records how the run ended, and prints its answer.

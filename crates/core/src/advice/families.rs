@@ -286,6 +286,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_shared_cache_is_never_tried_and_so_never_recommended() {
+        for one in candidates(&tree(&[(1, 100), (512, 10)]), TIERS, Breadth::Wide) {
+            let settings = [&one.reading, &one.writing, &one.writing_otherwise];
+            let shared = settings.iter().find_map(|each| each.get("cache_sharing"));
+            assert_eq!(shared, None, "{}: private is the default", one.name);
+        }
+    }
+
     /// What reads 10 kB in little more than the time of a copy: the suite `checks/ten-kilobytes`.
     #[test]
     fn blobs_that_lie_whole_on_a_mapped_page_are_always_tried() {

@@ -203,6 +203,7 @@ mod tests {
             cache: CacheWish::Warm,
             durability: Durability::ProcessCrash,
             worth: 0.1,
+            circumstances: Default::default(),
         }
     }
 

@@ -153,7 +153,9 @@ impl StageParts<'_> {
     /// A candidate that the catalogue does not know, or a dataset that cannot be.
     pub fn plan(&self, catalogue: &dyn Catalogue) -> Result<Plan, SuiteError> {
         let suite = self.suite()?;
-        Plan::resolve(&suite, "default", self.seed, catalogue)
+        let mut plan = Plan::resolve(&suite, "default", self.seed, catalogue)?;
+        self.record.wish.circumstances.apply(&mut plan);
+        Ok(plan)
     }
 
     fn suite(&self) -> Result<Suite, SuiteError> {

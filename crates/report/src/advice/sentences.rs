@@ -5,6 +5,7 @@ use sqlitmus_core::advice::{
     AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Stage, Standing,
     Store, Wish,
 };
+use sqlitmus_core::dataset::SizeDistribution;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::units::{format_bytes, format_count, format_duration, format_ratio};
@@ -14,6 +15,9 @@ use crate::text::clean;
 
 /// Differences of space below this are not worth a word.
 const SAME_SPACE: f64 = 0.03;
+
+/// A file that is so many times as large as all that were measured is another matter.
+const MUCH_LARGER: u64 = 4;
 
 /// Heads the page.
 pub(crate) fn question(record: &AdviceRecord) -> String {
@@ -71,6 +75,7 @@ pub(crate) fn about(
     let versions = recommendation.versions.iter();
     machine.extend(versions.map(|(what, version)| format!("SQLite {}, {what}", clean(version))));
     let mut lines = vec![files, asked, machine.join(" | ")];
+    lines.extend(unmeasured(run, record));
     let odd: Vec<String> = tree
         .oddities
         .iter()
@@ -82,17 +87,49 @@ pub(crate) fn about(
     lines
 }
 
+/// What of the files was too large to be measured: a sample holds none that would fill it.
+fn unmeasured(run: &Run, record: &AdviceRecord) -> Option<String> {
+    let sizes = run
+        .plan
+        .arms()
+        .filter_map(|(_, arm)| match &arm.case.dataset.size {
+            SizeDistribution::Files(files) => files.bytes.iter().copied().max(),
+            _ => None,
+        });
+    let measured = u64::from(sizes.max()?);
+    let largest = record.tree.largest_bytes;
+    (largest / MUCH_LARGER > measured).then(|| {
+        format!(
+            "The largest file that was measured has {}, the largest of all {}: nothing here is about files of such \
+             a size",
+            format_bytes(measured),
+            format_bytes(largest)
+        )
+    })
+}
+
 fn wish_words(wish: &Wish) -> String {
-    let cache = match wish.cache {
-        CacheWish::Warm => "warm",
-        CacheWish::Cold => "cold",
-        CacheWish::Both => "warm and cold",
+    let circumstances = &wish.circumstances;
+    let cache = match (circumstances.memory_bytes, wish.cache) {
+        (Some(bytes), _) => format!(
+            "with {} of memory for the process and what is cached for it",
+            format_bytes(bytes)
+        ),
+        (None, CacheWish::Warm) => "warm".to_owned(),
+        (None, CacheWish::Cold) => "cold".to_owned(),
+        (None, CacheWish::Both) => "warm and cold".to_owned(),
+    };
+    let at_once = |number: u32, what: &str| match number {
+        0 | 1 => String::new(),
+        _ => format!(", {number} {what} at once"),
     };
     format!(
-        "{} reads to {} writes, {}, {cache}, writes survive {}",
+        "{} reads to {} writes, {}{}{}, {cache}, writes survive {}",
         wish.reads,
         wish.writes,
         wish.skew,
+        at_once(circumstances.readers, "readers"),
+        at_once(circumstances.writers, "writers"),
         match wish.durability {
             sqlitmus_core::case::Durability::None => "nothing",
             sqlitmus_core::case::Durability::ProcessCrash => "a crash of the process",
@@ -237,7 +274,10 @@ pub(crate) fn beside(record: &AdviceRecord, recommendation: &Recommendation) -> 
 }
 
 fn space(database: &Standing) -> Option<String> {
-    let space = database.space?;
+    // Of files without content there is no ratio.
+    let space = database
+        .space
+        .filter(|space| space.is_finite() && *space > 0.0)?;
     Some(if space > 1.0 + SAME_SPACE {
         format!(
             "On disk the files take {} times what it takes.",
@@ -298,7 +338,13 @@ pub(crate) fn sensitivity(record: &AdviceRecord, recommendation: &Recommendation
             time_words(cold.reference_ns)
         )),
         (None, CacheWish::Warm) => {
-            changes.push("A cold cache was not measured: --cache both does.".to_owned());
+            let words = match record.wish.circumstances.memory_bytes {
+                Some(_) => {
+                    "With as much memory as there is, everything is cached: leave --memory out."
+                }
+                None => "A cold cache was not measured: --cache both does.",
+            };
+            changes.push(words.to_owned());
         }
         _ => {}
     }
