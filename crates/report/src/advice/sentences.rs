@@ -2,8 +2,8 @@
 //! what would change it. A ratio never stands without its interval.
 
 use sqlitmus_core::advice::{
-    AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Standing, Store,
-    Wish,
+    AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Stage, Standing,
+    Store, Wish,
 };
 use sqlitmus_core::dataset::SizeDistribution;
 use sqlitmus_core::run::Run;
@@ -173,16 +173,44 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
             },
             cut_off(recommendation, database)
         ),
-        Answer::KeepFiles => format!(
-            "Keep the files. {gain}; moving is worth it from {:.2} on.",
-            1.0 + record.wish.worth
-        ),
+        Answer::KeepFiles => match better_files(recommendation, &composed) {
+            Some(files) => {
+                format!("Keep the files, and use them in a better way. {files}. {gain}.")
+            }
+            None => format!(
+                "Keep the files. {gain}; moving is worth it from {:.2} on.",
+                1.0 + record.wish.worth
+            ),
+        },
         Answer::NotSure => format!(
             "Not sure. {gain}: what was measured does not decide whether that is {:.2} or more. \
              --budget 5m measures longer; a quieter machine helps as much.",
             1.0 + record.wish.worth
         ),
     }
+}
+
+/// Files, read and written in another way, that are faster than the best database.
+fn better_files(recommendation: &Recommendation, database: &Composed) -> Option<String> {
+    let mut standings = recommendation.standings.iter();
+    let files = standings.find(|one| {
+        let ratio = one.composed.map_or(0.0, |composed| composed.ratio);
+        one.store == Store::Files && one.stage == Stage::Confirm && ratio > database.ratio.max(1.0)
+    })?;
+    let composed = files.composed?;
+    let gain = times_as_fast(composed.ratio, composed.interval);
+    let parts = parts_words(&composed);
+    Some(format!(
+        "{} is {gain} they are now{parts}",
+        capital(&clean(&files.label))
+    ))
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 fn cut_off(recommendation: &Recommendation, database: &Standing) -> String {
@@ -226,7 +254,8 @@ pub(crate) fn beside(record: &AdviceRecord, recommendation: &Recommendation) -> 
     };
     let label_of = |name: &str| {
         let mut all = recommendation.standings.iter();
-        all.find(|standing| standing.name == name)
+        // Files that are as fast are no tie: they need not be moved.
+        all.find(|standing| standing.name == name && standing.store.has_database())
             .map(|standing| clean(&standing.label))
     };
     if let Some(tie) = recommendation.tie.as_deref().and_then(label_of) {
