@@ -38,17 +38,19 @@ pub(crate) struct Found<'a> {
 pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineChart> {
     let found = found(run, analysis);
     let reference = most_common_reference(&found)?;
-    let mut families: BTreeMap<String, Vec<&Found<'_>>> = BTreeMap::new();
+    // In the plan's order.
+    let mut families: Vec<(String, Vec<&Found<'_>>)> = Vec::new();
     for arm in found.iter().filter(|arm| arm.reference == reference) {
-        families
-            .entry(family(arm.case, None))
-            .or_default()
-            .push(arm);
+        let own = family(arm.case, None);
+        match families.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, arms)) => arms.push(arm),
+            None => families.push((own, vec![arm])),
+        }
     }
-    let mut series: Vec<Series> = families
-        .into_values()
-        .filter(|arms| sizes(arms).len() >= LEAST_SIZES)
-        .map(|mut arms| {
+    let series: Vec<Series> = families
+        .into_iter()
+        .filter(|(_, arms)| sizes(arms).len() >= LEAST_SIZES)
+        .map(|(_, mut arms)| {
             arms.sort_by(|one, other| one.bytes.total_cmp(&other.bytes));
             arms.dedup_by(|one, other| one.bytes == other.bytes);
             let points = arms.iter().map(|arm| Point {
@@ -64,7 +66,6 @@ pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineCha
             }
         })
         .collect();
-    series.sort_by(|one, other| one.label.cmp(&other.label));
     (!series.is_empty()).then(|| LineChart {
         id: id.to_owned(),
         title: "By size of the blobs".to_owned(),
