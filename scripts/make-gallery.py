@@ -130,9 +130,10 @@ def list_in_index(index, runs):
 def row_of(run):
     head, facts = said_by(files_of(run)[0])
     question = json.loads(head["plan"]).get("question") or "What do commits survive?"
-    command = head["command_line"].replace(" --quiet", "")
+    command = re.sub(r" --quiet| --output[ =]\S+", "", head["command_line"])
     link = f"[{run.name}/]({run.name})" if run.is_dir() else f"[{run.name}]({run.name})"
-    gigabytes = int(facts.get("memory_total_bytes", 0)) / 1e9
+    # Memory as it is sold, as the reports say it.
+    gigabytes = int(facts.get("memory_total_bytes", 0)) / 2**30
     place = "filesystems in images" if "--loopback" in command else facts.get("place_description", "")
     machine = f"{facts.get('cpu_model', '')}, {facts.get('cpu_logical_cores', '')} cores, {gigabytes:.0f} GB; {place}"
     machine += f"; {facts.get('kernel', '')}; {head['started_utc'][:10]}"

@@ -1,28 +1,16 @@
 //! The verbs for archives from the outside: what they print, how they end, and what a kill or a full disk
 //! leaves behind.
 
+mod program;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-fn sqlitmus(place: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(words)
-        .current_dir(place)
-        .output()
-        .expect("sqlitmus runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use program::{run as sqlitmus, stderr, stdout};
 
 fn tree(place: &Path, files: usize) {
     for number in 0..files {
@@ -111,10 +99,8 @@ fn a_kill_at_any_moment_leaves_the_old_archive_or_none_and_the_next_run_cleans()
     tree(place.path(), 3000);
     let archive = place.path().join("a.sqlar");
     let pack = |force: bool| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sqlitmus"));
-        command
-            .args(["pack", "from", "a.sqlar", "--quiet"])
-            .current_dir(place.path());
+        let words = ["pack", "from", "a.sqlar", "--quiet"];
+        let mut command = program::command(place.path(), &words);
         if force {
             command.arg("--force");
         }
@@ -242,9 +228,8 @@ fn an_archive_is_served_over_http() {
         &["pack", "from", "a.sqlar", "--compress", "auto"],
     );
     assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
-    let mut server = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(["serve", "a.sqlar", "--listen", "127.0.0.1:0"])
-        .current_dir(place.path())
+    let words = ["serve", "a.sqlar", "--listen", "127.0.0.1:0"];
+    let mut server = program::command(place.path(), &words)
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");

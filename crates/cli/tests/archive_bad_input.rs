@@ -2,33 +2,21 @@
 //! code, the name of the entry, a hint, and a target that stays consistent. What the library says of each is
 //! tested beside it.
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
+use program::{code, run as sqlitmus, stderr};
+
 const SCHEMA: &str =
     "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)";
-
-fn sqlitmus(place: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(words)
-        .current_dir(place)
-        .output()
-        .expect("sqlitmus runs")
-}
-
-fn code(output: &Output) -> Option<i32> {
-    output.status.code()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 fn say(reason: &str) {
     writeln!(std::io::stderr(), "skipped: {reason}").expect("stderr");
@@ -257,9 +245,8 @@ fn a_kill_while_unpacking_leaves_whole_files_only_and_force_goes_on() {
     for number in 0..4_u64 {
         let target = place.path().join(format!("to-{number}"));
         let into = target.display().to_string();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-            .args(["unpack", "a.sqlar", "--quiet", "--into", &into])
-            .current_dir(place.path())
+        let words = ["unpack", "a.sqlar", "--quiet", "--into", &into];
+        let mut child = program::command(place.path(), &words)
             .stderr(Stdio::null())
             .spawn()
             .expect("started");

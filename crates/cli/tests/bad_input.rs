@@ -1,6 +1,7 @@
 //! Bad input gets one clear error with a hint and exit code 2, and leaves the place as it was.
-
 #![expect(clippy::print_stderr, reason = "a test that skips says why")]
+
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -52,11 +53,7 @@ impl Place {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-            .args(words)
-            .current_dir(self.path())
-            .output()
-            .expect("sqlitmus runs")
+        program::run(self.path(), words)
     }
 
     fn entries(&self) -> Vec<PathBuf> {

@@ -1,20 +1,12 @@
 //! The verbs from the outside: what they print where, what they leave behind, how they end.
 
+mod program;
+
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-fn sqlitmus(place: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(words)
-        .current_dir(place)
-        .output()
-        .expect("sqlitmus runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
+use program::{run as sqlitmus, stdout};
 
 #[test]
 fn help_is_one_screen_and_goes_to_standard_output() {
@@ -191,13 +183,14 @@ fn cleaning_removes_stores_keeps_runs_and_leaves_what_is_foreign() {
 #[test]
 fn an_interrupted_run_reports_what_it_has() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(["measure", "--scale", "smoke", "--rounds", "10000"])
-        .current_dir(place.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("sqlitmus starts");
+    let child = program::command(
+        place.path(),
+        &["measure", "--scale", "smoke", "--rounds", "10000"],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("sqlitmus starts");
     wait_for_rounds(place.path(), 2);
     signal(&child, rustix::process::Signal::INT);
     let output = stopped(child);
@@ -214,15 +207,16 @@ fn an_interrupted_run_reports_what_it_has() {
 #[test]
 fn a_run_that_is_terminated_stops_at_once_and_reports_what_it_has() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let child = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args([
+    let child = program::command(
+        place.path(),
+        &[
             "measure", "--scale", "smoke", "--rounds", "10000", "--group", "read",
-        ])
-        .current_dir(place.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("sqlitmus starts");
+        ],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("sqlitmus starts");
     wait_for_rounds(place.path(), 1);
     signal(&child, rustix::process::Signal::TERM);
     let output = stopped(child);
@@ -280,15 +274,16 @@ fn wait_for_rounds(place: &Path, rounds: usize) {
 #[test]
 fn a_place_is_measured_by_one_run_at_a_time() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let mut first = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args([
+    let mut first = program::command(
+        place.path(),
+        &[
             "measure", "--scale", "smoke", "--rounds", "10000", "--quiet",
-        ])
-        .current_dir(place.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("sqlitmus starts");
+        ],
+    )
+    .stdout(Stdio::null())
+    .stderr(Stdio::null())
+    .spawn()
+    .expect("sqlitmus starts");
     wait_for_rounds(place.path(), 1);
     let second = sqlitmus(place.path(), &["measure", "--scale", "smoke"]);
     let cleaning = sqlitmus(place.path(), &["clean"]);

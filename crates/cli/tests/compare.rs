@@ -1,9 +1,11 @@
 //! `sqlitmus compare` as its users meet it: exit codes, formats, refusals. The runs have the plan and
 //! the machine of a real run, and made-up times, since no test depends on speed.
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use sqlitmus_core::environment::{fact, said};
@@ -112,11 +114,7 @@ impl Place {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-            .args(words)
-            .current_dir(self.0.path())
-            .output()
-            .expect("sqlitmus runs")
+        program::run(self.0.path(), words)
     }
 
     /// Compares `a` with `b`, which must end with this exit code; what is printed.

@@ -1,18 +1,15 @@
 //! `sqlitmus doctor` from the outside. What it finds depends on the machine, so the tests ask that what it
 //! says fits together, and that it leaves nothing behind.
 
+mod program;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 fn doctor(place: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .arg("doctor")
-        .args(words)
-        .current_dir(place)
-        .output()
-        .expect("sqlitmus runs")
+    program::run(place, &[&["doctor"], words].concat())
 }
 
 fn examination(output: &Output) -> Value {

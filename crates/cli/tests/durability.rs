@@ -1,33 +1,23 @@
 //! `sqlitmus durability` from the outside: what it finds, that a liar is always caught, what it
 //! refuses, and that nothing stays mounted however it ends. Tests that mount need root and
 //! `SQLITMUS_TEST_MOUNTS=1`.
-
 #![cfg(target_os = "linux")]
+
+mod program;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use sqlitmus_core::case::Durability;
 use sqlitmus_core::durability::{Claim, DurabilityRun, judge};
 use sqlitmus_core::run::RunState;
 
+use program::{command as sqlitmus, run as output};
+
 /// Longest wait for something that takes a second or two; no test depends on it being short.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-fn sqlitmus(directory: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sqlitmus"));
-    command
-        .args(words)
-        .current_dir(directory)
-        .stdin(Stdio::null());
-    command
-}
-
-fn output(directory: &Path, words: &[&str]) -> Output {
-    sqlitmus(directory, words).output().expect("started")
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

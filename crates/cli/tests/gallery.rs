@@ -1,6 +1,8 @@
 //! Run files that are published say nothing of the machine but what is general: `scripts/make-gallery.py`, on the files
 //! of the gallery and on one that names somebody's directories. Skipped, saying so, where there is no Python.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -20,7 +22,7 @@ fn script(gallery: &Path, words: &[&str]) -> Option<Output> {
         .arg(Path::new(ROOT).join("scripts/make-gallery.py"))
         .arg("--gallery")
         .arg(gallery)
-        .args(["--program", env!("CARGO_BIN_EXE_sqlitmus")])
+        .args(["--program", program::PROGRAM])
         .args(words)
         .output();
     Some(output.expect("the script runs"))

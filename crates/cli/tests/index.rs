@@ -1,6 +1,8 @@
 //! `sqlitmus index` from the outside: what it prints where, what it refuses, and what a full disk, a
 //! folder that may not be read and a loop do to it.
 
+mod program;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -9,25 +11,10 @@ use std::process::{Command, Output};
 
 use rusqlite::Connection;
 
-fn program() -> &'static str {
-    env!("CARGO_BIN_EXE_sqlitmus")
-}
+use program::{PROGRAM, stderr, stdout};
 
 fn index(place: &Path, words: &[&str]) -> Output {
-    Command::new(program())
-        .arg("index")
-        .args(words)
-        .current_dir(place)
-        .output()
-        .expect("sqlitmus runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+    program::run(place, &[&["index"], words].concat())
 }
 
 fn tree() -> tempfile::TempDir {
@@ -165,20 +152,12 @@ fn a_folder_that_may_not_be_read_is_counted_and_named() {
     let place = tree();
     let closed = place.path().join("tree/below");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("closed");
-    let (is_root, mut command) = (
-        rustix::process::geteuid().is_root(),
-        Command::new(program()),
-    );
+    let (is_root, mut command) = (rustix::process::geteuid().is_root(), Command::new(PROGRAM));
     if is_root {
         // Nothing is closed to root: as somebody else, who may write beside the tree.
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).expect("opened");
         command = Command::new("setpriv");
-        command.args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            program(),
-        ]);
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]);
     }
     let output = command
         .args(["index", "tree", "--into", "tree.db"])

@@ -2,6 +2,8 @@
 //! `tests/runs/` are real runs of the smallest scale and are never changed, only added to; what they
 //! look like in every format is kept beside them (`UPDATE_GOLDEN=1` writes it anew).
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,7 +19,7 @@ fn runs() -> Vec<PathBuf> {
 }
 
 fn rendered(run: &Path, format: &str) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+    let output = Command::new(program::PROGRAM)
         .arg("report")
         .arg(run)
         .args(["--format", format])
@@ -86,7 +88,7 @@ fn several_runs_and_folders_of_them_stand_side_by_side() {
         std::fs::copy(run, folder.path().join(name)).expect("copied");
     }
     let report = |arguments: &[&std::ffi::OsStr]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
+        let output = Command::new(program::PROGRAM)
             .arg("report")
             .args(arguments)
             .output()

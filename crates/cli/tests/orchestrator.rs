@@ -1,8 +1,10 @@
 //! The harness held against workers that hang, crash, print rubbish and lie: each is one failed
 //! arm with its reason, never a failed run and never a figure.
 
+mod program;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -76,20 +78,10 @@ impl Harness {
 
     /// Measures with a worker that misbehaves for one engine.
     fn measure(&self, misbehaviour: &str) -> Output {
-        let program = Path::new(env!("CARGO_BIN_EXE_sqlitmus"));
-        let fixture: PathBuf = program
-            .parent()
-            .expect("a target directory")
-            .join("examples/fixture_worker");
-        assert!(
-            fixture.exists(),
-            "no fixture worker: `cargo test -p sqlitmus` builds it, `--test NAME` alone does not"
-        );
-        Command::new(program)
-            .args(["measure", "suite.toml", "--json", "--quiet"])
+        let words = ["measure", "suite.toml", "--json", "--quiet"];
+        program::command(self.path(), &words)
             .args(["--worker-timeout", "2", "--worker-program"])
-            .arg(fixture)
-            .current_dir(self.path())
+            .arg(program::fixture_worker())
             .env("FIXTURE_ENGINE", "packfile")
             .env("FIXTURE_MISBEHAVIOUR", misbehaviour)
             .output()
@@ -226,11 +218,8 @@ fn an_arm_without_its_library_is_skipped_alone_though_it_shares_a_store() {
         arm("missing", "library = \"/nonexistent/libsqlite3.so\""),
     );
     std::fs::write(place.path().join("suite.toml"), suite).expect("suite written");
-    let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(["measure", "suite.toml", "--json", "--quiet"])
-        .current_dir(place.path())
-        .output()
-        .expect("sqlitmus runs");
+    let words = ["measure", "suite.toml", "--json", "--quiet"];
+    let output = program::run(place.path(), &words);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(
         output.status.code(),

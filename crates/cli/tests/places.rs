@@ -1,8 +1,9 @@
 //! Several places from the outside: directories and filesystems that are made for the run stand side by side,
 //! what cannot be is refused before anything is made, and nothing stays mounted however it ends. Tests that
 //! mount need root and `SQLITMUS_TEST_MOUNTS=1`.
-
 #![cfg(target_os = "linux")]
+
+mod program;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -111,13 +112,8 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn command(folder: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sqlitmus"));
-    command
-        .args(words)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = program::command(folder, words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 

@@ -1,13 +1,13 @@
 //! What `sqlitmus durability` proved stands beside the speeds of later measurements in the same place, and
 //! what it did not try is said to be claimed only.
-
 #![cfg(target_os = "linux")]
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod program;
 
 use sqlitmus_core::case::Durability;
 use sqlitmus_core::durability::proofs;
+
+use program::run as sqlitmus;
 
 const SUITE: &str = r#"
 name = "tiers"
@@ -41,15 +41,6 @@ label = "one packed file"
 engine = "packfile"
 settings = { sync = "none" }
 "#;
-
-fn sqlitmus(directory: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(words)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .output()
-        .expect("started")
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -2,22 +2,18 @@
 //! are due at moments drawn beforehand: small suites are measured, and everything that the threads
 //! claim is held against what was stored.
 
+mod program;
+
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
 const SUITE: &str = include_str!("readers/several.toml");
 
 fn sqlitmus(place: &Path, words: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .current_dir(place)
-        .args(words)
-        .output()
-        .expect("runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    let code = output.status.code().expect("was not killed");
-    (code, text(output.stdout), text(output.stderr))
+    let output = program::run(place, words);
+    let code = program::code(&output).expect("was not killed");
+    (code, program::stdout(&output), program::stderr(&output))
 }
 
 fn measure(place: &Path, suite: &str, more: &[&str]) -> (i32, String, String) {
@@ -34,8 +30,8 @@ fn what_several_readers_and_a_writer_claim_is_true() {
     assert_eq!(code, 0, "{report}\n{progress}");
     for part in [
         "Latency under load: load",
-        "WAL at half, 2 threads, 50% of capacity, at random: reads",
-        "rollback, 2 threads, given rate, at a fixed rate: writes",
+        "WAL at half, 2 threads, 50% of capacity: reads",
+        "rollback, 2 threads, given rate, at equal distances: writes",
         "Readers at once: queries",
         "Readers at once: reads",
         "queries apart, 3 processes",

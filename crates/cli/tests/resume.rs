@@ -3,6 +3,8 @@
 //!
 //! `SQLITMUS_KILLS` sets how often the orchestrator is killed, and as often a worker.
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -86,13 +88,9 @@ impl Place {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sqlitmus"));
-        command
-            .args(["measure", "--quiet", "--json"])
-            .args(words)
-            .current_dir(self.folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let words = [&["measure", "--quiet", "--json"], words].concat();
+        let mut command = program::command(self.folder.path(), &words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 

@@ -1,6 +1,8 @@
 //! Suites about rows and jobs from the outside: small ones are measured, and everything that their
 //! workloads claim is held against what follows from the rows.
 
+mod program;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -10,18 +12,12 @@ const SUITE: &str = include_str!("rows/every-workload.toml");
 fn measure(place: &Path, more: &[&str]) -> (i32, String, String) {
     let suite = place.join("suite.toml");
     std::fs::write(&suite, SUITE).expect("writes");
-    let output = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .current_dir(place)
-        .args(["measure", "./suite.toml"])
-        .args(more)
-        .output()
-        .expect("runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    let code = output.status.code().expect("was not killed");
+    let output = program::run(place, &[&["measure", "./suite.toml"], more].concat());
+    let code = program::code(&output).expect("was not killed");
     // Where lines end is a matter of the layout.
-    let report = text(output.stdout);
+    let report = program::stdout(&output);
     let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
-    (code, report, text(output.stderr))
+    (code, report, program::stderr(&output))
 }
 
 #[test]
@@ -101,10 +97,6 @@ fn parameters_that_cannot_be_are_bad_input() {
         !place.path().join(".sqlitmus").exists(),
         "refused before anything is made"
     );
-    let article = Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .current_dir(place.path())
-        .args(["measure", "article", "--rows", "5"])
-        .output()
-        .expect("runs");
-    assert_eq!(article.status.code(), Some(2), "it has no rows");
+    let article = program::run(place.path(), &["measure", "article", "--rows", "5"]);
+    assert_eq!(program::code(&article), Some(2), "it has no rows");
 }

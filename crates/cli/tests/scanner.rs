@@ -3,12 +3,16 @@
 //! the mounts are in namespaces of the workers' own.
 #![cfg(target_os = "linux")]
 
+mod program;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use program::PROGRAM;
 
 const SUITE: &str = r#"
 name = "scanned"
@@ -61,10 +65,6 @@ engine = "sqlite"
 scanner = "reads"
 "#;
 
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_sqlitmus"))
-}
-
 fn is_allowed() -> bool {
     let is_allowed =
         std::env::var_os("SQLITMUS_TEST_MOUNTS").is_some() && rustix::process::geteuid().is_root();
@@ -77,7 +77,7 @@ fn is_allowed() -> bool {
 
 fn measure(place: &Path, words: &[&str]) -> Output {
     std::fs::write(place.join("suite.toml"), SUITE).expect("suite written");
-    Command::new(program())
+    Command::new(Path::new(PROGRAM))
         .args([
             "measure",
             "suite.toml",
@@ -155,7 +155,7 @@ fn without_root_scanned_arms_are_skipped_and_the_others_measured() {
     std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("given away");
     std::fs::write(path.join("suite.toml"), SUITE).expect("suite written");
     let readable = path.join("sqlitmus");
-    std::fs::copy(program(), &readable).expect("copied");
+    std::fs::copy(Path::new(PROGRAM), &readable).expect("copied");
     use std::os::unix::process::CommandExt;
     let output = Command::new(&readable)
         .args(["measure", "suite.toml", "--json", "--quiet"])
@@ -187,7 +187,7 @@ fn check_skipped(output: &Output) {
 
 /// A scanned worker, with the requests of a trial that is never begun.
 fn scanned_worker(directory: &Path) -> Child {
-    Command::new(program())
+    Command::new(Path::new(PROGRAM))
         .arg("__scanned")
         .arg(std::process::id().to_string())
         .arg("reads")

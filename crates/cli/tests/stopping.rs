@@ -1,7 +1,9 @@
 //! When `measure` stops: by rounds, by the width of intervals, by a budget of time. What is asserted
 //! follows from the rules, not from the speed of the machine.
 
-use std::process::{Command, Output};
+mod program;
+
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -44,11 +46,7 @@ versus = [{ arm = "one", label = "one" }]
 
 fn sqlitmus(place: &tempfile::TempDir, words: &[&str]) -> Output {
     std::fs::write(place.path().join("suite.toml"), SUITE).expect("suite written");
-    Command::new(env!("CARGO_BIN_EXE_sqlitmus"))
-        .args(words)
-        .current_dir(place.path())
-        .output()
-        .expect("sqlitmus runs")
+    program::run(place.path(), words)
 }
 
 fn place() -> tempfile::TempDir {

@@ -1,10 +1,14 @@
 //! Libraries and workers that the command line names: they are measured beside what is built in, and
 //! what is none of the sort is one clear error or one arm with its reason, never a run that ends.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use program::{PROGRAM, fixture_worker, stderr};
 
 const SUITE: &str = r#"
 name = "variants"
@@ -63,24 +67,10 @@ title = "Read"
 arms = ["files", "sqlite", "unbuilt"]
 "#;
 
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_sqlitmus"))
-}
-
-fn fixture() -> PathBuf {
-    let folder = program().parent().expect("a target directory");
-    let fixture = folder.join("examples/fixture_worker");
-    assert!(
-        fixture.exists(),
-        "no fixture worker: `cargo test -p sqlitmus` builds it, `--test NAME` alone does not"
-    );
-    fixture
-}
-
 fn measure(words: &[&str], misbehaviour: &str) -> Output {
     let place = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(place.path().join("suite.toml"), SUITE).expect("suite written");
-    Command::new(program())
+    Command::new(PROGRAM)
         .args(["measure", "suite.toml", "--json", "--quiet"])
         .args(["--worker-timeout", "2"])
         .args(words)
@@ -89,10 +79,6 @@ fn measure(words: &[&str], misbehaviour: &str) -> Output {
         .env("FIXTURE_MISBEHAVIOUR", misbehaviour)
         .output()
         .expect("sqlitmus runs")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn json(output: &Output) -> Value {
@@ -128,7 +114,7 @@ fn system_library() -> Option<PathBuf> {
 
 #[test]
 fn another_worker_measures_a_copy_of_every_baseline() {
-    let word = format!("again={}", program().display());
+    let word = format!("again={PROGRAM}");
     let output = measure(&["--worker", &word], "");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result = json(&output);
@@ -145,7 +131,7 @@ fn another_worker_measures_a_copy_of_every_baseline() {
 
 #[test]
 fn a_worker_can_be_given_an_arm_of_the_suite() {
-    let word = format!("sqlite={}", fixture().display());
+    let word = format!("sqlite={}", fixture_worker().display());
     let output = measure(&["--worker", &word], "introduce-rubbish");
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
     let result = json(&output);
@@ -156,7 +142,7 @@ fn a_worker_can_be_given_an_arm_of_the_suite() {
 
 #[test]
 fn what_is_no_worker_of_this_version_is_failed_arms_and_the_run_goes_on() {
-    let fixture = fixture().display().to_string();
+    let fixture = fixture_worker().display().to_string();
     for (path, misbehaviour, reason) in [
         (
             "/bin/true",
@@ -252,7 +238,7 @@ fn what_is_not_sqlite_is_refused_before_anything_is_measured() {
     let text = folder.path().join("libsqlite3.so");
     std::fs::write(&text, "not a library").expect("written");
     let text = text.display().to_string();
-    let two = format!("two={}", program().display());
+    let two = format!("two={PROGRAM}");
     for (words, reason) in [
         (&["--sqlite-library", &text][..], "is not a shared library"),
         (

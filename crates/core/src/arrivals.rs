@@ -49,6 +49,23 @@ pub enum Rate {
 }
 
 impl Arrivals {
+    /// How much is due, in words: `50% of capacity`; `None` in a closed loop. That moments are random goes without
+    /// saying.
+    #[must_use]
+    pub fn words(self) -> Option<String> {
+        let Self::Open { pattern, rate } = self else {
+            return None;
+        };
+        let rate = match rate {
+            Rate::CapacityPercent(percent) => format!("{percent}% of capacity"),
+            Rate::PerSecond { .. } => "given rate".to_owned(),
+        };
+        Some(match pattern {
+            Pattern::Poisson => rate,
+            Pattern::Fixed => format!("{rate}, at equal distances"),
+        })
+    }
+
     /// Whether operations are due whatever became of those before.
     #[must_use]
     pub fn is_open(self) -> bool {

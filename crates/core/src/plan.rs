@@ -432,8 +432,17 @@ impl Resolver<'_> {
         if !arm.workload.ages.is_empty() {
             return self.aged(group, arm, dataset);
         }
+        // Arms of a load may differ in nothing but how much is due.
+        let with_rate = |mut one: Arm| {
+            if let Workload::Load { arrivals, .. } = one.case.workload
+                && let Some(words) = arrivals.words()
+            {
+                one.label = format!("{}, {words}", one.label);
+            }
+            one
+        };
         if arm.threads.is_empty() {
-            return Ok(vec![self.arm(group, arm, dataset, 1)?]);
+            return Ok(vec![with_rate(self.arm(group, arm, dataset, 1)?)]);
         }
         let processes = arm.workload.readers_are == Some(Readers::Processes);
         let in_words = |threads: u32| match (threads, processes) {
@@ -446,7 +455,7 @@ impl Resolver<'_> {
             let mut one = self.arm(group, arm, dataset, *threads)?;
             one.name = format!("{}-{threads}", arm.name);
             one.label = format!("{}, {}", arm.label, in_words(*threads));
-            Ok(one)
+            Ok(with_rate(one))
         };
         arm.threads.iter().map(of_threads).collect()
     }

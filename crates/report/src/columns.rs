@@ -28,6 +28,28 @@ pub(crate) struct ColumnsRow {
 }
 
 impl Columns {
+    /// Without the last columns, as many as labels have no room beside.
+    pub(crate) fn that_fit(mut self, columns: usize) -> Self {
+        let labels = self.rows.iter().map(|row| width(&row.label)).max();
+        let labels = labels.unwrap_or(0).min(columns / 2).max(SHORTEST_LABEL);
+        let mut room = columns.saturating_sub(labels);
+        let fitting = self.widths().into_iter().take_while(|width| {
+            let fits = width + 2 <= room;
+            room = room.saturating_sub(width + 2);
+            fits
+        });
+        let kept = fitting.count();
+        self.headings.truncate(kept);
+        for cells in self
+            .rows
+            .iter_mut()
+            .filter_map(|row| row.cells.as_mut().ok())
+        {
+            cells.truncate(kept);
+        }
+        self
+    }
+
     /// The lines, headings first, none wider than `columns`.
     pub(crate) fn lines(&self, columns: usize) -> Vec<String> {
         let widths = self.widths();

@@ -1,12 +1,13 @@
 //! Every sample as comma-separated values, one row a sample (RFC 4180, with a line of headings): tidy data for
 //! a spreadsheet or a statistics program. Trials without samples (failed, skipped) have a row with their reason
-//! and no figures. Columns are only ever added at the end.
+//! and no figures. Columns are only ever added at the end; `schema/CSV.md` says what each is.
 
 use sqlitmus_core::run::{Outcome, Run, Sample, Trial};
 
+use crate::proved::Proved;
 use crate::svg::csv_cell;
 
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 35] = [
     "run_id",
     "started_utc",
     "suite",
@@ -37,6 +38,11 @@ const COLUMNS: [&str; 30] = [
     "machine_steal_ns",
     "involuntary_context_switches",
     "device_read_ns",
+    "durability_claim",
+    "process_kills",
+    "process_kills_broken",
+    "power_losses",
+    "power_losses_broken",
 ];
 
 /// The samples of runs, one after the other. Rounds, sets, turns and places count from 0; `counts` is 1 for
@@ -46,14 +52,19 @@ pub fn csv(runs: &[&Run]) -> String {
     let mut text = COLUMNS.join(",");
     text.push_str("\r\n");
     for run in runs {
+        let proved = Proved::of(run);
         for trial in &run.trials {
             let before = trial_cells(run, trial);
+            let arm = run.plan.arm(&trial.arm);
+            let after = arm.map_or_else(Default::default, |(_, arm)| proved.csv_cells(arm));
+            let mut row = |sample: Option<&Sample>| {
+                let cells = [&sample_cells(run, trial, sample)[..], &after[..]].concat();
+                push_row(&mut text, &before, &cells);
+            };
             if trial.samples.is_empty() {
-                push_row(&mut text, &before, &sample_cells(run, trial, None));
+                row(None);
             }
-            for sample in &trial.samples {
-                push_row(&mut text, &before, &sample_cells(run, trial, Some(sample)));
-            }
+            trial.samples.iter().for_each(|sample| row(Some(sample)));
         }
     }
     text

@@ -26,16 +26,18 @@ pub fn svg(run: &Run, analysis: &Analysis) -> String {
         )));
     }
     let boxed = |chart| -> Box<dyn Chart> { Box::new(chart) };
+    let explained = explained_parts::views(run, analysis, "explained");
     charts.extend(
-        explained_parts::view(run, analysis, "explained")
+        explained
+            .into_iter()
             .map(|chart| Box::new(chart) as Box<dyn Chart>),
     );
     for (index, scaling) in crate::scaling::of(run).iter().enumerate() {
         charts.extend(readers::view(scaling, &format!("scaling-{}", index + 1)).map(boxed));
     }
-    for (group, measured) in run.plan.groups.iter().zip(&analysis.groups) {
+    for (index, (group, measured)) in run.plan.groups.iter().zip(&analysis.groups).enumerate() {
         if crate::load::is_shown(group) {
-            let id = format!("load-{}", group.name);
+            let id = format!("load-{}", index + 1);
             charts.extend(latency_curves::of_group(run, group, measured, &id).map(boxed));
         }
     }

@@ -16,26 +16,30 @@ pub(crate) fn section(figures: Figures, run: &Run, analysis: &Analysis) -> Marku
     if tables.is_empty() && answers.is_empty() {
         return markup! {};
     }
-    let view = explained_parts::view(run, analysis, "explained");
+    let views = explained_parts::views(run, analysis, "explained");
     markup! {
         section aria-labelledby="heading-explained" {
             h2 id="heading-explained" { "Where the time goes, part by part" }
             p.conditions { "Each part was measured by itself, by arms that do only so much of the work, in the same rounds as the whole." }
             @for answer in &answers { p { (answer) } }
-            @if let Some(view) = &view {
+            @for view in &views {
+                @if views.len() > 1 { h3 { (view.title) } }
                 (figures.with_data(view, &markup! { "What is left of the whole is not explained. Parts below zero have no length." }))
             }
-            @for table in &tables { (of_arm(table)) }
+            div.parts {
+                @for (index, table) in tables.iter().enumerate() { (of_arm(table, index)) }
+            }
         }
     }
 }
 
-fn of_arm(table: &PartTable) -> Markup {
+fn of_arm(table: &PartTable, index: usize) -> Markup {
     markup! {
-        h3 { (table.label) }
+        details.part id={ "explained-arm-" (index + 1) } {
+        summary { (table.label) }
         @if !table.rows.is_empty() {
             div.scroll role="region" tabindex="0" aria-label={ "Parts of " (table.label) } {
-                table.plain {
+                table.plain.figures {
                     thead { tr {
                         th scope="col" { "Part" }
                         th scope="col" { "µs, " (table.rounds) }
@@ -53,6 +57,7 @@ fn of_arm(table: &PartTable) -> Markup {
                 }
             }
         }
-        @for note in &table.notes { p { (note) } }
+        @for note in &table.notes { p.note { (note) } }
+        }
     }
 }

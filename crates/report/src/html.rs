@@ -12,6 +12,7 @@ mod provenance;
 mod rates;
 mod sceptic;
 pub(crate) mod side_by_side;
+mod survival;
 mod tables;
 
 use maud::{Markup, html as markup};
@@ -43,26 +44,29 @@ pub fn html(run: &Run, analysis: &Analysis) -> String {
     let figures = Figures::for_rows(analysis.charts.iter().map(|chart| chart.rows.len()).sum());
     let mut charts = analysis.charts.iter().enumerate();
     let first = charts.next();
+    let is_grid = Grid::of(run, analysis).is_some();
     Page {
         title: summary.question.clone(),
         version: clean(&run.head.sqlitmus_version),
         header: header(run, &summary, &sentences),
         main: markup! {
             (advice::section(figures, run))
+            // What a suite explains, and what a grid shows at once, are its answer.
+            (crate::explanation_html::section(figures, run, analysis))
+            @if is_grid { (sizes(figures, run, analysis)) }
             @if let Some((index, chart)) = first { (section(figures, run, analysis, chart, index)) }
+            @else { (rates(figures, run, analysis)) }
             @if sentences.len() > SENTENCES_FIRST {
                 section aria-labelledby="heading-short" {
                     h2 id="heading-short" { "In short" }
                     ul.answer { @for sentence in &sentences { li { (sentence) } } }
                 }
             }
-            (crate::explanation_html::section(figures, run, analysis))
             (sceptic::section(run, analysis, &summary))
             @for (index, chart) in charts { (section(figures, run, analysis, chart, index)) }
-            (crate::readers_html::sections(figures, run, analysis))
-            (crate::oltp_html::sections(figures, run, analysis))
+            @if first.is_some() { (rates(figures, run, analysis)) }
             (provenance::libraries(run))
-            (sizes(figures, run, analysis))
+            @if !is_grid { (sizes(figures, run, analysis)) }
             @for view in crate::views::of_run(run, analysis) { (view_section(figures, &view)) }
             (tables::claims(analysis))
             (tables::cases(run, analysis, figures.is_large()))
@@ -104,6 +108,14 @@ fn header(run: &Run, summary: &Summary, sentences: &[String]) -> Markup {
     }
 }
 
+/// What is shown as operations a second, and as latencies under load.
+fn rates(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
+    markup! {
+        (crate::readers_html::sections(figures, run, analysis))
+        (crate::oltp_html::sections(figures, run, analysis))
+    }
+}
+
 /// The section of a chart; `index` counts the charts of the page from 0.
 fn section(
     figures: Figures,
@@ -127,6 +139,7 @@ fn section(
             h2 id=(heading) { (bars::title(chart)) }
             p.conditions { (bars::conditions(run, analysis, chart)) }
             (bars::figure(figures, run, chart, &id))
+            div.parts {
             (folded(&part("figures"), "All figures", &bars::table(run, chart, &id)))
             @if let Some(view) = &latencies {
                 (folded_chart(figures, view, "How long single operations take: every percentile, not only the mean. Lower is better."))
@@ -139,6 +152,7 @@ fn section(
             }
             @if let Some(view) = &trade_off {
                 (folded_chart(figures, view, "Left and low is better. Nothing beats a ringed arm in both."))
+            }
             }
         }
     }

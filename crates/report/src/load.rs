@@ -4,7 +4,6 @@
 //! would have asked during a stall.
 
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
-use sqlitmus_core::arrivals::{Arrivals, Pattern, Rate};
 use sqlitmus_core::case::Workload;
 use sqlitmus_core::plan::{Arm, Group};
 use sqlitmus_core::run::{Outcome, Run, Trial, is_level};
@@ -42,7 +41,7 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> PlainTable {
     let arms = group.arms.iter().zip(&measured.arms);
     for (arm, analysed) in arms.filter(|(arm, _)| !arm.is_twin()) {
         match trouble(&analysed.status) {
-            Some(reason) => rows.push((label(analysed), vec![reason])),
+            Some(reason) => rows.push((label_of(arm, analysed), vec![reason])),
             None => rows.extend(rows_of(run, arm, analysed)),
         }
     }
@@ -56,8 +55,8 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> PlainTable {
         ],
         rows,
         notes: vec![
-            "In an open loop a latency is counted from the moment an operation was due; late: begun \
-             more than 1 ms after it; skipped: not begun by the time that the slice was over \
+            "In an open loop operations are due at random moments, unless an arm says otherwise, and a latency is counted from \
+             the moment an operation was due; late: begun more than 1 ms after it; skipped: not begun by the time that the slice was over \
              twice, and counted with what they had waited by then. In a closed loop whoever would \
              have asked during a stall is not counted. Percentiles of writes are the largest of \
              any trial."
@@ -66,34 +65,44 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> PlainTable {
     }
 }
 
-/// When operations begin, in words.
-fn when(arrivals: Arrivals) -> String {
-    match arrivals {
-        Arrivals::Closed => "closed loop".to_owned(),
-        Arrivals::Open { pattern, rate } => {
-            let pattern = match pattern {
-                Pattern::Fixed => "at a fixed rate",
-                Pattern::Poisson => "at random",
-            };
-            match rate {
-                Rate::CapacityPercent(percent) => format!("{percent}% of capacity, {pattern}"),
-                Rate::PerSecond { .. } => format!("given rate, {pattern}"),
-            }
+/// What an arm is called here: with when its operations begin, unless its label says so.
+pub(crate) fn label_of(arm: &Arm, analysed: &ArmAnalysis) -> String {
+    let label = label(analysed);
+    let Workload::Load { arrivals, .. } = arm.case.workload else {
+        return label;
+    };
+    match arrivals.words() {
+        Some(words) if label.contains(&words) => label,
+        Some(words) => format!("{label}, {words}"),
+        None => format!("{label}, closed loop"),
+    }
+}
+
+/// The same for the name of a curve: what all arms of the group share is left out.
+pub(crate) fn curve_label(group: &Group, arm: &Arm, analysed: &ArmAnalysis) -> String {
+    let label = label_of(arm, analysed);
+    // What a plan appends is the number of readers.
+    let readers = |arm: &Arm| match arm.case.workload {
+        Workload::Load { readers, .. } => Some(readers),
+        _ => None,
+    };
+    let mut arms = group.arms.iter();
+    match readers(arm) {
+        Some(threads) if arms.all(|other| readers(other) == Some(threads)) => {
+            label.replace(&format!(", {threads} threads"), "")
         }
+        _ => label,
     }
 }
 
 fn rows_of(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Vec<(String, Vec<String>)> {
     let Workload::Load {
-        readers,
-        writers,
-        arrivals,
-        ..
+        readers, writers, ..
     } = arm.case.workload
     else {
         return vec![(label(analysed), vec![DASH.to_owned()])];
     };
-    let name = |what: &str| format!("{}, {}: {what}", label(analysed), when(arrivals));
+    let name = |what: &str| format!("{}: {what}", label_of(arm, analysed));
     let mut rows = Vec::new();
     if readers > 0 {
         let latencies = SHARES.map(|share| analysed.latencies.quantile_ns(share));

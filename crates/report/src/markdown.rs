@@ -14,7 +14,7 @@ use crate::grid::Grid;
 use crate::lifecycle;
 use crate::load;
 use crate::oltp::{self, RateRow, tables};
-use crate::proved::Proved;
+use crate::proved::{NOTHING_PROVED, Proved};
 use crate::resources::{calls_by_name, counters, method, of_all};
 use crate::scaling;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
@@ -315,6 +315,21 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
         let published: Vec<String> = group.published.iter().map(|line| escape(line)).collect();
         page.line(&published.join("  \n"));
     }
+    if !all.survival.rows.is_empty() {
+        page.line("### What commits survive");
+        if all.survival.is_proved() {
+            let rows = all.survival.rows.iter().map(|row| {
+                let cells = row.of_runs.iter().map(|tier| {
+                    tier.as_ref()
+                        .map_or_else(|| DASH.to_owned(), |tier| tier.text.clone())
+                });
+                std::iter::once(row.label.clone()).chain(cells).collect()
+            });
+            page.table(&headings("Case"), rows.collect());
+        } else {
+            page.line(NOTHING_PROVED);
+        }
+    }
     if !all.places.is_empty() {
         page.line("### The places");
         let rows = all.names.iter().zip(&all.places).map(|(name, place)| {
@@ -330,7 +345,12 @@ pub fn markdown_side_by_side(runs: &[Analysed<'_>]) -> String {
             rows.collect(),
         );
     }
-    page.line("### What differs between the machines");
+    let between = if all.machine.is_some() {
+        "places"
+    } else {
+        "machines"
+    };
+    page.line(&format!("### What differs between the {between}"));
     let rows = all.differences.iter().map(|fact| {
         let values = fact
             .values

@@ -23,6 +23,8 @@ use crate::thread_scaling;
 pub(crate) struct RateTable {
     /// Name of the group.
     pub(crate) title: String,
+    /// What is counted, and the group's name.
+    pub(crate) heading: String,
     /// What is counted.
     pub(crate) unit: String,
     /// That, and over how many rounds it was counted.
@@ -143,6 +145,7 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
         .first()
         .map_or("", |arm| unit(&arm.case.workload));
     RateTable {
+        heading: heading(unit, &named(&group.name, "a group without a name")),
         title: named(&group.name, "a group without a name"),
         unit: unit.to_owned(),
         subtitle: format!(
@@ -416,6 +419,22 @@ pub(crate) fn per_second(rate: &Rate) -> String {
         return "-".to_owned();
     }
     format_count(value.round() as u64)
+}
+
+/// `Updates of a row: wal`: names of groups alone say little.
+pub(crate) fn heading(unit: &str, name: &str) -> String {
+    match first_word(unit) {
+        "" => name.to_owned(),
+        counted if counted == name => capitalised(name),
+        counted => format!("{}: {name}", capitalised(counted)),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 /// What is counted, without what follows after a comma.

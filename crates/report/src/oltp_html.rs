@@ -7,6 +7,7 @@ use sqlitmus_core::run::Run;
 use sqlitmus_core::units::format_count;
 
 use crate::figures::DASH;
+use crate::html::bars::trouble_class;
 use crate::html::page::Figures;
 use crate::oltp::{Rate, RateTable, microseconds, per_second, seconds, tables_of};
 use crate::svg::datum;
@@ -30,7 +31,7 @@ pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Mark
         @for (index, (group, measured, table)) in tables_of(run, analysis).enumerate() {
             @let id = format!("rates-{}", index + 1);
             section aria-labelledby={ "heading-" (id) } {
-                h2 id={ "heading-" (id) } { (table.title) }
+                h2 id={ "heading-" (id) } { (table.heading) }
                 p.conditions { (table.subtitle) }
                 @if let Some(lines) = throughput::by_threads(run, group, measured, &format!("{id}-threads")) {
                     h3 { (lines.title) }
@@ -51,16 +52,25 @@ pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Mark
 
 fn rates(table: &RateTable, id: &str) -> Markup {
     let settles = table.settles;
+    // A column that says nothing of any arm is left out.
+    let all: Vec<_> = table
+        .rows
+        .iter()
+        .filter_map(|row| row.figures.as_ref().ok())
+        .map(cells)
+        .collect();
+    let says = |column: usize| all.iter().any(|cells| cells[column].0 != DASH);
+    let said: Vec<usize> = (0..HEADINGS.len()).filter(|column| says(*column)).collect();
     let locks = table.rows.iter().any(|row| {
         let rate = row.figures.as_ref();
         rate.is_ok_and(|rate| rate.busy.is_some())
     });
     markup! {
         div.scroll role="region" tabindex="0" aria-label={ (table.title) ", all figures" } {
-            table.numbers.sortable id={ (id) "-table" } {
+            table.numbers.dense.sortable id={ (id) "-table" } {
                 thead { tr {
                     th scope="col" class="text" { "Arm" }
-                    @for heading in HEADINGS { th scope="col" { (heading) } }
+                    @for column in &said { th scope="col" { (HEADINGS[*column]) } }
                     @if locks { th scope="col" { "busy" } }
                     @if settles {
                         th scope="col" { "settling" }
@@ -73,8 +83,9 @@ fn rates(table: &RateTable, id: &str) -> Markup {
                             th scope="row" { (row.label) }
                             @match &row.figures {
                                 Ok(rate) => {
-                                    @for (cell, exact) in cells(rate) {
-                                        td data-v=[exact] { (cell) }
+                                    @let cells = cells(rate);
+                                    @for (cell, exact) in said.iter().map(|column| &cells[*column]) {
+                                        td data-v=[exact.as_ref()] { (cell) }
                                     }
                                     @if locks {
                                         td { (rate.busy.map_or_else(|| DASH.to_owned(), format_count)) }
@@ -85,7 +96,7 @@ fn rates(table: &RateTable, id: &str) -> Markup {
                                     }
                                 }
                                 Err(reason) => {
-                                    td.text.none colspan=(HEADINGS.len() + usize::from(locks) + 2 * usize::from(settles)) { (reason) }
+                                    td class={ "text " (trouble_class(reason)) } colspan=(said.len() + usize::from(locks) + 2 * usize::from(settles)) { (reason) }
                                 }
                             }
                         }

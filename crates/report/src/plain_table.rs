@@ -3,10 +3,9 @@
 
 use maud::{Markup, html as markup};
 
-use crate::text::{fit, left, right, width, wrap};
-
-/// Labels are not cut shorter than this.
-const SHORTEST_LABEL: usize = 12;
+use crate::columns::{Columns, ColumnsRow};
+use crate::html::bars::trouble_class;
+use crate::text::{fit, wrap};
 
 /// A table.
 pub(crate) struct PlainTable {
@@ -24,38 +23,24 @@ impl PlainTable {
     /// As lines for a terminal, none wider than `columns`: columns that do not fit are left out from
     /// the right.
     pub(crate) fn lines(&self, columns: usize) -> Vec<String> {
-        let figures = || self.rows.iter().filter(|(_, cells)| cells.len() > 1);
-        let widths: Vec<usize> = self
-            .headings
-            .iter()
-            .enumerate()
-            .map(|(column, heading)| {
-                let cells = figures().filter_map(|(_, cells)| cells.get(column));
-                let widest = cells.map(|cell| width(cell)).max();
-                widest.unwrap_or(0).max(width(heading))
-            })
-            .collect();
-        let labels = self.rows.iter().map(|(label, _)| width(label)).max();
-        let labels = labels.unwrap_or(0).min(columns / 2).max(SHORTEST_LABEL);
-        let line = |label: &str, cells: &mut dyn Iterator<Item = &str>| {
-            let mut line = left(&fit(label, labels), labels);
-            for (cell, cell_width) in cells.zip(&widths) {
-                if width(&line) + 2 + cell_width > columns {
-                    break;
-                }
-                line.push_str("  ");
-                line.push_str(&right(cell, *cell_width));
-            }
-            line.trim_end().to_owned()
+        let rows = self.rows.iter().map(|(label, cells)| ColumnsRow {
+            label: label.clone(),
+            cells: match cells.as_slice() {
+                [reason] => Err(reason.clone()),
+                cells => Ok(cells.to_vec()),
+            },
+            beneath: String::new(),
+        });
+        let table = Columns {
+            headings: self
+                .headings
+                .iter()
+                .map(|heading| (*heading).to_owned())
+                .collect(),
+            rows: rows.collect(),
         };
         let mut lines = vec![fit(&self.title, columns)];
-        lines.push(line("", &mut self.headings.iter().copied()));
-        for (label, cells) in &self.rows {
-            lines.push(match cells.as_slice() {
-                [reason] => fit(&format!("{}  {reason}", left(label, labels)), columns),
-                _ => line(label, &mut cells.iter().map(String::as_str)),
-            });
-        }
+        lines.extend(table.that_fit(columns).lines(columns));
         for note in &self.notes {
             for text in wrap(note, columns.saturating_sub(2)) {
                 lines.push(format!("  {text}"));
@@ -67,22 +52,24 @@ impl PlainTable {
     /// As a part of the page.
     pub(crate) fn markup(&self) -> Markup {
         markup! {
-            div.wide {
-                table {
+            div.scroll role="region" tabindex="0" aria-label=(self.title) {
+                table.numbers {
                     thead { tr {
-                        th scope="col" { "Arm" }
+                        th scope="col" class="text" { "Arm" }
                         @for heading in &self.headings { th scope="col" { (heading) } }
                     } }
                     tbody { @for (label, cells) in &self.rows { tr {
                         th scope="row" { (label) }
                         @match cells.as_slice() {
-                            [reason] => { td colspan=(self.headings.len()) { (reason) } }
+                            [reason] => {
+                                td class={ "text " (trouble_class(reason)) } colspan=(self.headings.len()) { (reason) }
+                            }
                             cells => { @for cell in cells { td { (cell) } } }
                         }
                     } } }
                 }
             }
-            @for note in &self.notes { p { (note) } }
+            @for note in &self.notes { p.note { (note) } }
         }
     }
 

@@ -18,7 +18,7 @@ use crate::summary::label_of;
 use crate::text::clean;
 
 /// Stands where nothing was proved of any arm.
-const NOTHING_PROVED: &str = "What commits survive is claimed by the engines and was not put to the test here: \
+pub(crate) const NOTHING_PROVED: &str = "What commits survive is claimed by the engines and was not put to the test here: \
      `sqlitmus durability` does that, and later runs in the same place say what it proved.";
 
 /// What is known of the arms of a run.
@@ -211,12 +211,7 @@ impl<'a> Proved<'a> {
             return Value::Null;
         }
         let proof = self.proof(arm);
-        let claim = match standing(arm.case.durability, proof) {
-            Standing::Nothing => "nothing-claimed",
-            Standing::Kept(_) => "kept",
-            Standing::Broken(..) => "broken",
-            Standing::ClaimedOnly => "claimed-only",
-        };
+        let claim = claim_word(standing(arm.case.durability, proof));
         let cuts = |cuts: Cuts| {
             json!({
                 "cuts": cuts.made,
@@ -237,13 +232,45 @@ impl<'a> Proved<'a> {
     }
 }
 
+impl Proved<'_> {
+    /// The same for a line of figures: the word of a claim, how many processes were killed and after how many of
+    /// these something was lost or damaged, and the same for losses of power. Empty for arms that write nothing,
+    /// counts also for those that were not put to the test.
+    pub(crate) fn csv_cells(&self, arm: &Arm) -> [String; 5] {
+        if !arm.case.workload.writes() {
+            return Default::default();
+        }
+        let proof = self.proof(arm);
+        let claim = claim_word(standing(arm.case.durability, proof)).to_owned();
+        let counts = |cuts: Option<Cuts>| {
+            cuts.map_or_else(Default::default, |cuts| {
+                [cuts.made.to_string(), cuts.broken.to_string()]
+            })
+        };
+        let [kills, kills_broken] = counts(proof.map(|proof| proof.process));
+        let [losses, losses_broken] = counts(proof.map(|proof| proof.power));
+        [claim, kills, kills_broken, losses, losses_broken]
+    }
+}
+
+/// How a claim stands, in a word for programs.
+fn claim_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Nothing => "nothing-claimed",
+        Standing::Kept(_) => "kept",
+        Standing::Broken(..) => "broken",
+        Standing::ClaimedOnly => "claimed-only",
+    }
+}
+
 /// What the legend's example is about.
 const TWENTY: Cuts = Cuts {
     made: 20,
     broken: 0,
 };
 
-fn shown(tier: &Tier) -> Markup {
+/// The words of a tier, in the colour of its standing.
+pub(crate) fn shown(tier: &Tier) -> Markup {
     let class = match tier.standing {
         Standing::Nothing => "none",
         Standing::Kept(_) => "good",

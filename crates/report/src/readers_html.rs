@@ -17,19 +17,21 @@ pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Mark
         .zip(&analysis.groups)
         .filter(|(group, _)| load::is_shown(group));
     markup! {
-        @for (table, (group, measured)) in load::tables(run, analysis).iter().zip(loads) {
-            section {
-                h2 { (table.title) }
-                @if let Some(view) = latency_curves::of_group(run, group, measured, &format!("load-{}", group.name)) {
+        @for (index, (table, (group, measured))) in load::tables(run, analysis).iter().zip(loads).enumerate() {
+            @let id = format!("load-{}", index + 1);
+            section aria-labelledby={ "heading-" (id) } {
+                h2 id={ "heading-" (id) } { (table.title) }
+                @if let Some(view) = latency_curves::of_group(run, group, measured, &id) {
                     (figures.with_data(&view, &markup! { "Reads, every percentile. Lower is better; a curve that rises early is a store that lets many wait." }))
                 }
                 (table.markup())
             }
         }
         @for (index, found) in scaling::of(run).iter().enumerate() {
-            section {
-                h2 { "Readers at once: " (found.title) }
-                @if let Some(view) = readers::view(found, &format!("scaling-{}", index + 1)) {
+            @let id = format!("scaling-{}", index + 1);
+            section aria-labelledby={ "heading-" (id) } {
+                h2 id={ "heading-" (id) } { "Readers at once: " (found.title) }
+                @if let Some(view) = readers::view(found, &id) {
                     (figures.with_data(&view, &markup! { "The dashed curve is the ideal: as many times as fast as there are readers, up to the number of processors. Bands are 95% intervals." }))
                 }
                 (found.table().markup())

@@ -5,6 +5,7 @@
 //! their name: two runs of another scale share names, and measure other things.
 
 pub(crate) mod rates;
+pub(crate) mod survival;
 
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis, ChartRow};
 use sqlitmus_core::claims::{ClaimResult, Judgement};
@@ -40,6 +41,8 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) warnings: Vec<String>,
     pub(crate) charts: Vec<Chart<'a>>,
     pub(crate) rates: Vec<rates::RateGroup>,
+    /// What commits survive.
+    pub(crate) survival: survival::Survival,
     pub(crate) claims: Vec<Claim<'a>>,
     pub(crate) differences: Vec<Difference>,
 }
@@ -107,6 +110,7 @@ impl<'a> SideBySide<'a> {
             warnings: warnings(runs),
             charts: charts(runs),
             rates: rates::groups(runs),
+            survival: survival::Survival::of(runs),
             claims: claims(runs),
             differences: differences(runs),
             runs: runs.to_vec(),
@@ -127,14 +131,17 @@ impl<'a> SideBySide<'a> {
             everywhere += usize::from(claim.of_runs.iter().all(holds));
             nowhere += usize::from(claim.of_runs.iter().all(fails));
         }
-        let all = self.claims.len();
-        (all > 0).then(|| {
-            format!(
-                "Of {} {everywhere} hold in all of {}, {nowhere} in none, and on {} they differ or are not sure.",
-                plural(all as u64, "published sentence", "published sentences"),
-                plural(self.runs.len() as u64, "run", "runs"),
+        let runs = plural(self.runs.len() as u64, "run", "runs");
+        Some(match (self.claims.len(), everywhere, nowhere) {
+            (0, _, _) => return None,
+            (1, 1, _) => format!("The published sentence holds in all of {runs}."),
+            (1, _, 1) => format!("The published sentence holds in none of {runs}."),
+            (1, _, _) => format!("On the published sentence {runs} differ, or are not sure."),
+            (all, _, _) => format!(
+                "Of {all} published sentences {everywhere} hold in all of {runs}, {nowhere} in none, and on {} they \
+                 differ or are not sure.",
                 all - everywhere - nowhere
-            )
+            ),
         })
     }
 }
@@ -172,6 +179,7 @@ fn names(runs: &[Analysed<'_>]) -> Vec<String> {
         for pieces in &mut pieces {
             pieces.remove(0);
         }
+        leave_out_common_device(&mut pieces);
     }
     let name = |index: usize, parts: usize| -> String {
         let own: Vec<&str> = pieces[index]
@@ -204,6 +212,26 @@ fn names(runs: &[Analysed<'_>]) -> Vec<String> {
             }
         })
         .collect()
+}
+
+/// Of places such as `ext4 on a loop device on a virtual disk`, which come first in each list: what all of them
+/// are on is said in the table of places, if the rest tells them apart.
+fn leave_out_common_device(pieces: &mut [Vec<String>]) {
+    let places = || pieces.iter().filter_map(|pieces| pieces.first());
+    let devices: Vec<&str> = places()
+        .filter_map(|place| Some(place.split_once(" on ")?.1))
+        .collect();
+    let names: Vec<String> = places()
+        .map(|place| place.split(" on ").next().unwrap_or(place).to_owned())
+        .collect();
+    let alike = devices.windows(2).all(|pair| pair[0] == pair[1]);
+    let mut others = names.iter().enumerate();
+    let differ = others.all(|(at, name)| !names[..at].contains(name));
+    if alike && differ && names.len() == pieces.len() {
+        for (pieces, name) in pieces.iter_mut().zip(names) {
+            pieces[0] = name;
+        }
+    }
 }
 
 fn warnings(runs: &[Analysed<'_>]) -> Vec<String> {

@@ -235,6 +235,21 @@ fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> Markup {
     }
 }
 
+/// Units of a letter of a name, about, heavy or not; fonts differ.
+fn letter(bold: bool) -> f64 {
+    if bold { 8.1 } else { 7.4 }
+}
+
+/// Units that a name takes, about.
+fn name_units(name: &str, bold: bool) -> f64 {
+    width(name) as f64 * letter(bold)
+}
+
+/// As much of a name as so many units have room for.
+fn fit_name(name: &str, bold: bool, units: f64) -> String {
+    fit(name, (units / letter(bold)).max(1.0) as usize)
+}
+
 /// Letters of a line that is so many units wide, at 13 units a line.
 fn letters(units: f64) -> usize {
     (units / 6.9).max(1.0) as usize

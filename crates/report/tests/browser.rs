@@ -61,6 +61,23 @@ fn observe(browser: &Path) -> Observed {
         std::fs::write(directory.path().join(name), text).expect("written");
     };
     write("one.html", &html(&run, &analysis));
+    for (name, run) in [
+        ("rows.html", fixture::rows()),
+        ("load.html", fixture::load()),
+        ("hostile.html", fixture::hostile()),
+    ] {
+        write(name, &html(&run, &analyse(&run)));
+    }
+    let places = [fixture::rows(), fixture::rows()].map(|mut run| {
+        run.plan.groups[0].name.push_str(" of rows");
+        run
+    });
+    let analyses = places.each_ref().map(analyse);
+    let pairs = places.iter().zip(&analyses);
+    let places: Vec<Analysed<'_>> = pairs
+        .map(|(run, analysis)| Analysed { run, analysis })
+        .collect();
+    write("places.html", &html_side_by_side(&places));
     write("several.html", &html_side_by_side(&runs));
     write("harness.html", HARNESS);
     let net_log = directory.path().join("net.json");
@@ -79,7 +96,7 @@ fn observe(browser: &Path) -> Observed {
         .args([
             "--allow-file-access-from-files",
             "--enable-logging=stderr",
-            "--virtual-time-budget=30000",
+            "--virtual-time-budget=600000",
         ])
         .args(["--window-size=1500,2000", "--disable-dev-shm-usage"])
         .arg(format!(
@@ -160,6 +177,11 @@ fn pages_work_in_a_browser() {
     assert_eq!(restored["opened"], true);
     for page in found["several"].as_array().expect("two widths") {
         several_runs(page);
+    }
+    for page in found["every"].as_array().expect("pages by widths") {
+        assert_eq!(page["overflow"], 0, "as wide as its window: {page:#}");
+        assert_eq!(page["wrong"], serde_json::json!([]), "{page:#}");
+        assert!(page["charts"].as_u64() > Some(0), "{page:#}");
     }
 }
 

@@ -121,6 +121,8 @@ fn charts(numbers: &[f64]) -> Vec<Box<dyn Chart>> {
         heading: title(),
         format: plain,
         parts: vec![title(), "rest".to_owned()],
+        rest: Some(1),
+        as_shares: numbers.len() % 2 == 1,
         rows: vec![Stack {
             label: title(),
             strong: true,

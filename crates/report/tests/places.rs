@@ -93,6 +93,28 @@ fn the_machine_is_said_once_and_places_tell_runs_apart() {
 }
 
 #[test]
+fn a_device_that_all_places_share_is_not_in_their_names() {
+    let runs = [
+        run("ext4", "ext4 on a loop device on a virtual disk"),
+        run("xfs", "xfs on a loop device on a virtual disk"),
+        run("tmpfs", "tmpfs (in memory)"),
+    ];
+    let analyses: Vec<Analysis> = runs.iter().map(analyse).collect();
+    let pairs = runs.iter().zip(&analyses);
+    let analysed: Vec<Analysed<'_>> = pairs
+        .map(|(run, analysis)| Analysed { run, analysis })
+        .collect();
+    let look = Look {
+        columns: COLUMNS,
+        color: false,
+    };
+    let text = terminal_side_by_side(&analysed, &look);
+    for name in ["\n[1] ext4\n", "\n[2] xfs\n", "\n[3] tmpfs (in memory)\n"] {
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
 fn pages_and_markdown_have_places_and_rates() {
     let page = with_several(html_side_by_side);
     for words in [

@@ -8,7 +8,10 @@ use sqlitmus_core::case::Durability;
 use sqlitmus_core::durability::{CutKind, Cuts, Proof};
 use sqlitmus_core::environment::PROVED_DURABILITY;
 use sqlitmus_core::run::Run;
-use sqlitmus_report::{Look, html, json, markdown, terminal};
+use sqlitmus_report::{
+    Analysed, Look, csv, html, html_side_by_side, json, markdown, markdown_side_by_side, terminal,
+    terminal_side_by_side,
+};
 
 /// The made-up run with proofs: of its writing arms in turn one that keeps what it claims and one that
 /// does not; the others were not tried.
@@ -64,6 +67,87 @@ fn every_format_says_what_is_claimed_and_what_was_proved() {
     assert!(page.contains("id=\"proved\"") && page.contains("href=\"#proved\""));
     assert!(page.contains("13 of 20 (≤"), "{page}");
     assert!(!page.contains("<i>proof</i>"), "texts stay texts");
+}
+
+#[test]
+fn runs_side_by_side_say_it_run_by_run() {
+    let (proved, _, _) = run();
+    let mut claimed = run().0;
+    claimed
+        .environment
+        .retain(|(name, _)| !name.starts_with(PROVED_DURABILITY));
+    let (analysis, other) = (analyse(&proved), analyse(&claimed));
+    let both = [
+        Analysed {
+            run: &proved,
+            analysis: &analysis,
+        },
+        Analysed {
+            run: &claimed,
+            analysis: &other,
+        },
+    ];
+    let page = html_side_by_side(&both);
+    let text = markdown_side_by_side(&both);
+    for rendered in [&page, &text] {
+        for expected in [KEPT, BROKEN, CLAIMED] {
+            assert!(rendered.contains(expected), "{expected}: {rendered}");
+        }
+    }
+    assert!(page.contains("id=\"survival\"") && !page.contains("<i>proof</i>"));
+    let row = text
+        .lines()
+        .find(|line| line.contains(KEPT))
+        .expect("a row");
+    assert!(row.ends_with(&format!("| {CLAIMED} |")), "{row}");
+    let look = Look {
+        columns: 100,
+        color: false,
+    };
+    let lines = terminal_side_by_side(&both, &look);
+    for expected in ["What commits survive", "power 20/20", "NOT KEPT"] {
+        assert!(lines.contains(expected), "{expected}: {lines}");
+    }
+    // Where nothing was proved, one sentence says so.
+    let unproved = [both[1], both[1]];
+    let text = markdown_side_by_side(&unproved);
+    assert!(text.contains("was not put to the test here") && !text.contains(CLAIMED));
+}
+
+#[test]
+fn samples_carry_how_the_claim_of_their_arm_stands() {
+    let (run, kept, broken) = run();
+    let text = csv(&[&run]);
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let headings = lines.next().expect("headings");
+    let column = |name: &str| {
+        headings
+            .iter()
+            .position(|heading| *heading == name)
+            .expect("a column")
+    };
+    let (arm, claim) = (column("arm"), column("durability_claim"));
+    // The last columns, counted from the end: labels before them may hold commas.
+    let from_end = headings.len() - claim;
+    let said = |name: &str| {
+        let mut of_arm = text
+            .lines()
+            .filter(|line| line.split(',').nth(arm) == Some(name));
+        let cells: Vec<&str> = of_arm.next().expect("a sample").split(',').collect();
+        cells[cells.len() - from_end..].join(",")
+    };
+    assert_eq!(said(&kept), "kept,20,0,20,0");
+    assert_eq!(said(&broken), "broken,20,0,20,13");
+    assert_eq!(said("files-stdio"), ",,,,");
+}
+
+#[test]
+fn every_column_of_the_csv_is_documented() {
+    let text = csv(&[]);
+    let documented = include_str!("../schema/CSV.md");
+    for column in text.trim_end().split(',') {
+        assert!(documented.contains(&format!("`{column}`")), "{column}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod fixture;
 
 use sqlitmus_core::analysis::analyse;
-use sqlitmus_core::run::{Footprint, Run, RunState};
+use sqlitmus_core::run::{Footprint, Outcome, Run, RunState};
 use sqlitmus_report::{
     Analysed, FORMAT, Look, csv, html, html_side_by_side, json, json_of_several, markdown,
     markdown_side_by_side, svg, svg_side_by_side, terminal, terminal_resources,
@@ -19,6 +19,7 @@ fn runs() -> Vec<Run> {
         fixture::hostile(),
         fixture::rows(),
         fixture::hostile_rows(),
+        fixture::load(),
     ];
     // Nothing was measured.
     let mut untouched = fixture::complete();
@@ -58,6 +59,26 @@ fn runs() -> Vec<Run> {
     let mut short = fixture::complete();
     short.trials.retain(|trial| trial.round < 2);
     runs.push(short);
+    // One round alone, and in it clocks that stood still.
+    for mut run in [fixture::complete(), fixture::rows()] {
+        run.trials.retain(|trial| trial.round < 1);
+        runs.push(run.clone());
+        for sample in run.trials.iter_mut().flat_map(|trial| &mut trial.samples) {
+            (sample.elapsed_ns, sample.settle_ns) = (0, sample.settle_ns.map(|_| 0));
+        }
+        runs.push(run.clone());
+        for sample in run.trials.iter_mut().flat_map(|trial| &mut trial.samples) {
+            sample.operations = 0;
+        }
+        runs.push(run);
+    }
+    // Every trial failed.
+    let mut failed = fixture::complete();
+    for trial in &mut failed.trials {
+        trial.outcome = Outcome::Failed("<b>bold</b> and no reason".to_owned());
+        trial.samples.clear();
+    }
+    runs.push(failed);
     runs
 }
 
@@ -206,12 +227,44 @@ fn pages_of_several_runs_hold_hostile_ones() {
             },
         ];
         let page = html_side_by_side(&both);
+        assert_eq!(figures_that_are_none(&page), [""; 0]);
         let (head, body, script) = parts(&page);
         for forbidden in ["<script", "<b>bold", "javascript:", "onload", "src="] {
             assert!(!head.contains(forbidden) && !body.contains(forbidden));
         }
         assert_eq!(script, parts(&html(&other, &other_analysis)).2);
         assert!(!page.chars().any(|letter| letter != '\n' && acts(letter)));
+    }
+}
+
+#[test]
+fn runs_of_different_suites_say_so_wherever_they_stand_side_by_side() {
+    let (one, other) = (fixture::complete(), fixture::rows());
+    let (analysis, other_analysis) = (analyse(&one), analyse(&other));
+    let both = [
+        Analysed {
+            run: &one,
+            analysis: &analysis,
+        },
+        Analysed {
+            run: &other,
+            analysis: &other_analysis,
+        },
+    ];
+    let look = Look {
+        columns: 200,
+        color: false,
+    };
+    for text in [
+        html_side_by_side(&both),
+        markdown_side_by_side(&both),
+        terminal_side_by_side(&both, &look),
+    ] {
+        assert!(text.contains("runs of different suites"), "{text}");
+        assert!(
+            text.contains("Read one blob") || text.contains("Reads"),
+            "{text}"
+        );
     }
 }
 

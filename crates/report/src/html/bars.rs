@@ -493,7 +493,7 @@ impl Content<'_> {
 }
 
 /// The class of what stands in the place of figures.
-pub(super) fn trouble_class(text: &str) -> &'static str {
+pub(crate) fn trouble_class(text: &str) -> &'static str {
     if text.starts_with("failed") {
         "bad"
     } else {

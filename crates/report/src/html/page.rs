@@ -116,7 +116,7 @@ impl Figures {
             details.data {
                 summary { "Numbers of this chart" }
                 div.scroll role="region" tabindex="0" aria-label={ "Numbers of " (chart.title()) } {
-                    table.plain id={ (chart.id()) "-data" } {
+                    table.plain.figures id={ (chart.id()) "-data" } {
                         thead { tr { @for column in &data.columns { th scope="col" { (column) } } } }
                         tbody { @for row in &data.rows { tr { @for cell in row { td { (cell) } } } } }
                     }

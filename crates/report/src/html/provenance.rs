@@ -54,7 +54,7 @@ pub(super) fn libraries(run: &Run) -> Markup {
         @if !builds.is_empty() {
             section aria-labelledby="heading-libraries" {
                 h2 id="heading-libraries" { (builds::TITLE) }
-                div.wide { table {
+                div.scroll role="region" tabindex="0" aria-label=(builds::TITLE) { table {
                     thead { tr {
                         th scope="col" { "Library" }
                         th.text scope="col" { "Version" }

@@ -6,7 +6,7 @@ use maud::{Markup, html as markup};
 use sqlitmus_core::units::format_count;
 
 use crate::figures::DASH;
-use crate::oltp::{Rate, first_word, per_second, seconds};
+use crate::oltp::{Rate, first_word, heading as heading_of, per_second, seconds};
 use crate::side_by_side::SideBySide;
 use crate::side_by_side::rates::{RateGroup, RateOfRuns};
 use crate::svg::{Bar, Bars, BarsBody, BarsRow, Data, datum};
@@ -28,11 +28,11 @@ fn section(all: &SideBySide<'_>, group: &RateGroup, index: usize) -> Markup {
     let figures = Figures::for_rows(group.rows.len() * all.runs.len());
     markup! {
         section aria-labelledby=(heading) {
-            h2 id=(heading) { (group.title) }
+            h2 id=(heading) { (heading_of(&group.unit, &group.title)) }
             p.conditions { (first_word(&group.unit)) " a second: longer is better. Each arm has a scale of its own." }
             (figures.figure(&picture, &markup! {}, &table))
             div.scroll role="region" tabindex="0" aria-label={ "Rates of " (group.title) } {
-                table.plain id=(table) {
+                table.plain.figures id=(table) {
                     thead { tr {
                         th scope="col" { "Arm" }
                         th scope="col" { "survives" }
@@ -49,7 +49,7 @@ fn section(all: &SideBySide<'_>, group: &RateGroup, index: usize) -> Markup {
                     } } }
                 }
             }
-            @for sentence in &group.published { p { (sentence) } }
+            @for sentence in &group.published { p.note { (sentence) } }
         }
     }
 }

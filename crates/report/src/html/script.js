@@ -185,7 +185,9 @@
       const own = mark.querySelector(":scope > title");
       const name = mark.parentElement.closest(".named")?.querySelector(":scope > title");
       const label = mark.classList.contains("row") ? mark.querySelector(":scope > text") : name;
-      if (own) words.set(mark, (label ? label.textContent + ", " : "") + own.textContent);
+      // A name that was cut off stands beside it.
+      const called = mark.dataset.name || (label ? label.textContent : "");
+      if (own) words.set(mark, (called ? called + ", " : "") + own.textContent);
     });
     // Two boxes with the same words would lie over one another.
     all(".mark > title, .named > title", svg).forEach((title) => title.remove());
@@ -280,9 +282,7 @@
     target.scrollIntoView();
   };
   all("h2[id]").forEach((heading) => {
-    const link = make("a", { href: "#" + heading.id, textContent: "#", className: "none", title: "Link to this section" });
-    link.style.textDecoration = "none";
-    link.style.fontWeight = "400";
+    const link = make("a", { href: "#" + heading.id, textContent: "#", className: "none link", title: "Link to this section" });
     link.setAttribute("aria-label", "Link to this section");
     link.addEventListener("click", (event) => {
       event.preventDefault();

@@ -18,7 +18,7 @@ use crate::svg::{
 use crate::text::clean;
 
 use super::page::{Figures, Page};
-use super::rates;
+use super::{rates, survival};
 
 /// Renders several runs side by side as one self-contained HTML page.
 #[must_use]
@@ -38,6 +38,7 @@ pub fn html_side_by_side(runs: &[Analysed<'_>]) -> String {
             @for (index, chart) in all.charts.iter().enumerate().take(1) { (section(&all, chart, index)) }
             (claims(&all))
             @for (index, chart) in all.charts.iter().enumerate().skip(1) { (section(&all, chart, index)) }
+            (survival::section(&all))
             (places(&all))
             (differences(&all))
             (conclusions(&all))
@@ -63,7 +64,8 @@ fn slug(text: &str) -> String {
     letters.collect()
 }
 
-fn swatch(index: usize) -> Markup {
+/// The colour of a run.
+pub(super) fn swatch(index: usize) -> Markup {
     markup! {
         svg.chart width="11" height="11" aria-hidden="true" {
             rect class={ "p" (index % SERIES_COLORS) } width="11" height="11" rx="2" {}
@@ -100,10 +102,13 @@ fn choices(all: &SideBySide<'_>) -> Markup {
     }
     let group = |heading: &str, name: &str, values: &[(String, Markup)]| {
         markup! {
-            fieldset {
-                legend { (heading) }
-                @for (value, words) in values {
-                    label { input type="checkbox" name=(name) value=(value) checked; " " (words) }
+            // Of one there is nothing to choose.
+            @if values.len() > 1 {
+                fieldset {
+                    legend { (heading) }
+                    @for (value, words) in values {
+                        label { input type="checkbox" name=(name) value=(value) checked; " " (words) }
+                    }
                 }
             }
         }
@@ -127,7 +132,7 @@ fn choices(all: &SideBySide<'_>) -> Markup {
     };
     markup! {
         div.choose id="choices" hidden role="group" aria-label="What to show" {
-            (group("Machines", "run", &machines))
+            (group(if all.machine.is_some() { "Places" } else { "Machines" }, "run", &machines))
             (group("Engines", "engine", &plain(&engines)))
             (group("Workloads", "workload", &plain(&workloads)))
         }
@@ -498,7 +503,7 @@ fn places(all: &SideBySide<'_>) -> Markup {
 fn differences(all: &SideBySide<'_>) -> Markup {
     markup! {
         section aria-labelledby="heading-differences" {
-            h2 id="heading-differences" { "What differs between the machines" }
+            h2 id="heading-differences" { "What differs between the " @if all.machine.is_some() { "places" } @else { "machines" } }
             p.conditions { "Facts that all runs share are left out." }
             div.scroll role="region" tabindex="0" aria-label="Differences between the machines" {
                 table id="differences" {
@@ -521,9 +526,16 @@ fn differences(all: &SideBySide<'_>) -> Markup {
 }
 
 fn conclusions(all: &SideBySide<'_>) -> Markup {
+    if all
+        .runs
+        .iter()
+        .all(|one| one.analysis.conclusion.is_empty())
+    {
+        return markup! {};
+    }
     markup! {
         section aria-labelledby="heading-short" {
-            h2 id="heading-short" { "Each machine in short" }
+            h2 id="heading-short" { "Each " @if all.machine.is_some() { "place" } @else { "machine" } " in short" }
             @for (index, (name, one)) in all.names.iter().zip(&all.runs).enumerate() {
                 div data-tags={ "run=" (index + 1) } {
                     h3 { (swatch(index)) " " (name) }
@@ -536,6 +548,13 @@ fn conclusions(all: &SideBySide<'_>) -> Markup {
 
 /// Every case with its time on every machine.
 fn cases(all: &SideBySide<'_>) -> Markup {
+    if !all
+        .charts
+        .iter()
+        .any(|chart| chart.shows == ChartKind::Time)
+    {
+        return markup! {};
+    }
     markup! {
         section aria-labelledby="heading-cases" {
             h2 id="heading-cases" { "All cases" }

@@ -140,20 +140,24 @@ const TIGHT: f64 = 11.0 / 13.0;
 /// Units behind the longest bar for its figure.
 const BAR_FIGURE: f64 = 62.0;
 
+/// Units of the labels' column beside bars: charts of a page begin alike, but for those with longer labels.
+const LABELS: std::ops::RangeInclusive<f64> = 262.0..=330.0;
+
 impl Places {
-    fn of(frame: Frame, scales: usize) -> Self {
+    fn of(frame: Frame, scales: usize, longest_label: f64) -> Self {
+        let label = longest_label.clamp(*LABELS.start(), *LABELS.end());
         match frame {
             Frame::Wide => Self {
-                label: 262.0,
-                bars: (270.0, if scales == 0 { 1000.0 } else { 530.0 }),
+                label,
+                bars: (label + 8.0, if scales == 0 { 1000.0 } else { 530.0 }),
                 scales: (548.0, 1000.0),
-                top: 46.0,
+                top: if scales == 0 { 22.0 } else { 46.0 },
                 row: 26.0,
                 label_y: 13.0,
                 bar_y: 13.0,
                 ratio_y: 13.0,
                 grid: 26.0,
-                figure: 86.0,
+                figure: 96.0,
                 ticks: 4,
                 frame,
             },
@@ -195,6 +199,15 @@ impl Places {
 }
 
 impl BarsRow {
+    fn letter(&self) -> f64 {
+        if self.strong { BOLD_LETTER } else { LETTER }
+    }
+
+    /// Units that the label takes on one line, about.
+    fn units(&self) -> f64 {
+        width(&self.label) as f64 * self.letter()
+    }
+
     /// The label; in smaller letters where it is long, and beside bars in two lines.
     fn name(&self, places: &Places) -> Markup {
         let middle = places.label_y + 4.5;
@@ -207,8 +220,8 @@ impl BarsRow {
                 &fit(&self.label, letters(places.label)),
             );
         }
-        let a_letter = if self.strong { BOLD_LETTER } else { LETTER };
-        if width(&self.label) as f64 * a_letter <= places.label {
+        let a_letter = self.letter();
+        if self.units() <= places.label {
             return text(0.0, middle, "start", "", &self.label);
         }
         let most = (places.label / (a_letter * TIGHT)) as usize;
@@ -269,15 +282,19 @@ impl Bars {
         let tags: Vec<String> = tags.collect();
         let class = match (&row.body, row.strong) {
             (BarsBody::Heading, _) => "row heading",
+            // Where all rows are what the report is about, heavy letters would tell nothing.
+            (_, true) if self.is_all_strong() => "row mark strong plain",
             (_, true) => "row mark strong",
             (_, false) => "row mark",
         };
+        let name = row.name(places);
+        let is_cut = name.0.contains('…');
         markup! {
             g class=(class) transform={ "translate(0 " (number(top)) ")" } data-height=(number(height))
-                data-tags=[(!tags.is_empty()).then(|| tags.join(" "))] {
+                data-tags=[(!tags.is_empty()).then(|| tags.join(" "))] data-name=[is_cut.then_some(&row.label)] {
                 @if row.body.has_figures() { title { (row.hover) } }
                 rect.hover width=(number(places.scales.1)) height=(number(height)) {}
-                (row.name(places))
+                (name)
                 @match &row.body {
                     BarsBody::Heading => {}
                     BarsBody::Trouble { text: words, failed } => {
@@ -297,6 +314,11 @@ impl Bars {
                 }
             }
         }
+    }
+
+    fn is_all_strong(&self) -> bool {
+        let mut rows = self.rows.iter().filter(|row| !row.body.is_heading());
+        rows.all(|row| row.strong)
     }
 
     fn axis(&self, scale: usize) -> Axis {
@@ -441,7 +463,9 @@ impl Chart for Bars {
     }
 
     fn draw(&self, frame: Frame) -> Drawing {
-        let places = Places::of(frame, self.scales.len());
+        let rows = self.rows.iter().filter(|row| !row.body.is_heading());
+        let longest = rows.map(BarsRow::units).fold(0.0, f64::max);
+        let places = Places::of(frame, self.scales.len(), longest);
         let axes: Vec<Axis> = (0..self.scales.len())
             .map(|scale| self.axis(scale))
             .collect();

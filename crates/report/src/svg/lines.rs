@@ -6,7 +6,10 @@ use maud::{Markup, html as markup};
 use crate::text::fit;
 
 use super::axis::Axis;
-use super::{Chart, Data, Drawing, Frame, SERIES_COLORS, datum, dot, letters, number, text, units};
+use super::{
+    Chart, Data, Drawing, Frame, SERIES_COLORS, datum, dot, fit_name, letters, name_units, number,
+    text, units,
+};
 
 /// More crossings than this have no figures beside them, only when they are pointed at.
 const MOST_NAMED_CROSSINGS: usize = 3;
@@ -105,10 +108,19 @@ impl LineChart {
         } else {
             0.0
         };
-        let longest = self.series.iter().map(|series| units(&series.label));
-        let labels = longest.fold(60.0, f64::max).min(300.0) + 22.0;
+        let longest = self
+            .series
+            .iter()
+            .map(|series| name_units(&series.label, series.strong));
+        let labels = longest.fold(60.0, f64::max).min(350.0) + 29.0;
+        let ticks = self
+            .stretched()
+            .1
+            .ticks(if frame.is_narrow() { 5 } else { 7 });
+        let widest = ticks.into_iter().map(|tick| (self.y.format)(tick));
+        let widest = widest.map(|tick| units(&tick)).fold(0.0, f64::max);
         Plot {
-            left: 52.0,
+            left: (widest + 12.0).clamp(52.0, 140.0),
             right: frame.width() - if frame.is_narrow() { 10.0 } else { labels },
             top: 22.0 + legend,
             bottom: legend + if frame.is_narrow() { 250.0 } else { 330.0 },
@@ -135,11 +147,22 @@ impl LineChart {
             }
             (text((plot.left + plot.right) / 2.0, plot.bottom + 34.0, "middle", "small",
                 &fit(&self.x.heading, letters(plot.right - plot.left))))
+            @if let Some((reference, _)) = &self.reference {
+                @if let Some(place) = y.place(*reference) {
+                    @let at = number(plot.y(place));
+                    line.one x1=(number(plot.left)) x2=(number(plot.right)) y1=(at) y2=(at) {}
+                }
+            }
+        }
+    }
+
+    /// What the line across means, above curves.
+    fn reference(&self, plot: &Plot, y: &Axis) -> Markup {
+        markup! {
             @if let Some((reference, words)) = &self.reference {
                 @if let Some(place) = y.place(*reference) {
                     @let at = plot.y(place);
-                    line.one x1=(number(plot.left)) x2=(number(plot.right)) y1=(number(at)) y2=(number(at)) {}
-                    (text(plot.left + 4.0, at - 4.0, "start", "small", &fit(words, letters(plot.right - plot.left))))
+                    (text(plot.left + 4.0, at - 4.0, "start", "small over", &fit(words, letters(plot.right - plot.left))))
                 }
             }
         }
@@ -246,14 +269,14 @@ impl LineChart {
         } else {
             plot.right + 8.0
         };
-        let room = letters(frame.width() - left - 18.0);
+        let room = frame.width() - left - 18.0;
         markup! {
             @for (index, at) in lines {
                 @if let Some(series) = self.series.get(index) {
                     g class=(self.class(index)) {
                         line x1=(number(left)) x2=(number(left + 12.0)) y1=(number(at)) y2=(number(at)) {}
                         (text(left + 17.0, at + 4.0, "start", if series.strong { "bold" } else { "" },
-                            &fit(&series.label, room)))
+                            &fit_name(&series.label, series.strong, room)))
                     }
                 }
             }
@@ -375,6 +398,7 @@ impl Chart for LineChart {
                 (self.grid(&plot, &x, &y, frame))
                 @for (index, series) in order { (self.curve(index, series, &plot, &x, &y)) }
                 (self.marks(&plot, &x, &y))
+                (self.reference(&plot, &y))
                 (self.names(&plot, &x, &y, frame))
             },
         }

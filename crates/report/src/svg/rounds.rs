@@ -3,9 +3,7 @@
 
 use maud::{Markup, html as markup};
 
-use crate::text::fit;
-
-use super::{Chart, Data, Drawing, Frame, datum, dot, letters, number, text, units};
+use super::{Chart, Data, Drawing, Frame, datum, dot, fit_name, name_units, number, text};
 
 /// Values of arms round by round.
 pub struct Rounds {
@@ -189,11 +187,14 @@ impl Chart for Rounds {
 
     fn draw(&self, frame: Frame) -> Drawing {
         let narrow = frame.is_narrow();
-        let longest = self.rows.iter().map(|row| units(&row.label));
+        let longest = self
+            .rows
+            .iter()
+            .map(|row| name_units(&row.label, row.strong));
         let labels = if narrow {
             0.0
         } else {
-            longest.fold(60.0, f64::max).min(310.0) + 16.0
+            longest.fold(60.0, f64::max).min(330.0) + 16.0
         };
         let step = if narrow { STEP + 18.0 } else { STEP };
         let marks = self.rows.iter().flat_map(|row| &row.marks);
@@ -211,7 +212,7 @@ impl Chart for Rounds {
                     @let y = top + step * index as f64;
                     @let label_y = if narrow { y + 10.0 } else { y + STEP / 2.0 + 4.5 };
                     (text(0.0, label_y, "start", if row.strong { "bold" } else { "" },
-                        &fit(&row.label, letters(if narrow { frame.width() } else { labels - 8.0 }))))
+                        &fit_name(&row.label, row.strong, if narrow { frame.width() } else { labels - 8.0 })))
                     @let middle = if narrow { y + 18.0 + STEP / 2.0 } else { y + STEP / 2.0 };
                     (self.row(row, (left, right, middle), last, reach))
                     @if let Some(value) = row.middle {

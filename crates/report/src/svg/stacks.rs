@@ -6,7 +6,13 @@ use maud::{Markup, html as markup};
 use crate::text::fit;
 
 use super::axis::{Axis, Scale};
-use super::{Chart, Data, Drawing, Frame, SERIES_COLORS, datum, letters, number, text, units};
+use super::{
+    Chart, Data, Drawing, Frame, SERIES_COLORS, datum, fit_name, letters, name_units, number, text,
+    units,
+};
+
+/// Longer names of parts are cut in the legend.
+const MOST_PART_LETTERS: usize = 60;
 
 /// Bars made of parts.
 pub struct Stacks {
@@ -20,6 +26,11 @@ pub struct Stacks {
     pub format: fn(f64) -> String,
     /// What the parts are called, in the order they are stacked.
     pub parts: Vec<String>,
+    /// The part that stands for what is not explained, if one does: drawn in grey.
+    pub rest: Option<usize>,
+    /// Every bar has the same length, and its parts are shares of it: for wholes that differ so much that the parts
+    /// of the small ones would not be seen.
+    pub as_shares: bool,
     /// Rows from top to bottom.
     pub rows: Vec<Stack>,
 }
@@ -62,15 +73,28 @@ impl Stacks {
         }
         let content = markup! {
             @for (index, ((x, y), part)) in places.iter().zip(&self.parts).enumerate() {
-                rect class={ "p" (index % SERIES_COLORS) } x=(number(*x)) y=(number(y - 10.0)) width="12" height="12" rx="2" {}
-                (text(x + 17.0, *y, "start", "small", &fit(part, letters(frame.width() - 17.0))))
+                rect class=(self.class(index)) x=(number(*x)) y=(number(y - 10.0)) width="12" height="12" rx="2" {}
+                (text(x + 17.0, *y, "start", "small", &fit(part, letters(frame.width() - 17.0).min(MOST_PART_LETTERS))))
             }
         };
         (content, y + 12.0)
     }
 
+    /// Colour of a part: those beyond the last colour have the first ones once more, lighter.
+    fn class(&self, part: usize) -> String {
+        if self.rest == Some(part) {
+            return "rest".to_owned();
+        }
+        let again = if part >= SERIES_COLORS { " again" } else { "" };
+        format!("p{}{again}", part % SERIES_COLORS)
+    }
+
     fn bar(&self, row: &Stack, axis: &Axis, at: (f64, f64, f64)) -> Markup {
         let (left, right, y) = at;
+        let mut own = Axis::new("", Scale::Linear, self.format);
+        own.include(0.0);
+        own.include(row.whole());
+        let axis = if self.as_shares { &own } else { axis };
         let mut sum = 0.0;
         let mut parts = Vec::new();
         for (index, size) in row.sizes.iter().copied().map(length).enumerate() {
@@ -89,7 +113,7 @@ impl Stacks {
                 @for (index, x, wide, size) in &parts {
                     @let part = self.parts.get(*index).map_or("", String::as_str);
                     @let share = (100.0 * size / whole).round();
-                    rect class={ "mark p" (index % SERIES_COLORS) } x=(number(*x)) y=(number(y))
+                    rect class={ "mark " (self.class(*index)) } x=(number(*x)) y=(number(y))
                         width=(number((wide - 1.0).max(0.6))) height="16" {
                         title { (part) ": " ((self.format)(*size)) " (" (share) "%)" }
                     }
@@ -123,11 +147,14 @@ impl Chart for Stacks {
     fn draw(&self, frame: Frame) -> Drawing {
         let narrow = frame.is_narrow();
         let (legend, legend_height) = self.legend(frame);
-        let longest = self.rows.iter().map(|row| units(&row.label));
+        let longest = self
+            .rows
+            .iter()
+            .map(|row| name_units(&row.label, row.strong));
         let labels = if narrow {
             0.0
         } else {
-            longest.fold(60.0, f64::max).min(310.0) + 12.0
+            longest.fold(60.0, f64::max).min(330.0) + 12.0
         };
         let step = if narrow { 42.0 } else { 26.0 };
         let mut axis = Axis::new(&self.heading, Scale::Linear, self.format);
@@ -146,7 +173,7 @@ impl Chart for Stacks {
                     @let y = top + step * index as f64;
                     @let (label_y, bar_y) = if narrow { (y + 12.0, y + 18.0) } else { (y + 17.0, y + 5.0) };
                     (text(0.0, label_y, "start", if row.strong { "bold" } else { "" },
-                        &fit(&row.label, letters(if narrow { frame.width() } else { labels - 12.0 }))))
+                        &fit_name(&row.label, row.strong, if narrow { frame.width() } else { labels - 12.0 })))
                     (self.bar(row, &axis, (left, right, bar_y)))
                 }
             },

@@ -1,11 +1,13 @@
 //! Several runs on a terminal: a column a run, as many side by side as there is room for.
 
 use sqlitmus_core::claims::Judgement;
+use sqlitmus_core::durability::Standing;
 use sqlitmus_core::suite::ChartKind;
 use sqlitmus_core::units::{format_count, format_ratio};
 
 use crate::figures::DASH;
 use crate::oltp::{Rate, first_word, per_second, seconds};
+use crate::proved::NOTHING_PROVED;
 use crate::side_by_side::rates::RateOfRuns;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::summary::judgement;
@@ -58,6 +60,7 @@ pub fn terminal_side_by_side(runs: &[Analysed<'_>], look: &Look) -> String {
         page.charts(block);
         page.rates(block);
         page.claims(block);
+        page.survival(block);
     }
     page.differences();
     if let Some(agreement) = all.agreement() {
@@ -252,9 +255,48 @@ impl Page<'_> {
         }
     }
 
+    /// What commits survive: kept in how many cuts of how many, or only claimed.
+    fn survival(&mut self, block: &[usize]) {
+        let all = self.all;
+        if all.survival.rows.is_empty() {
+            return;
+        }
+        if !all.survival.is_proved() {
+            if block.contains(&0) {
+                self.lines.push(String::new());
+                self.text(NOTHING_PROVED, Tone::Faint);
+            }
+            return;
+        }
+        let longest = all.survival.rows.iter().map(|row| width(&row.label)).max();
+        let title = "What commits survive";
+        let wanted = longest.unwrap_or(0).max(width(title)) + 1;
+        let label_columns = self.label_columns(block).min(wanted);
+        self.heading(title, label_columns, block);
+        for row in &all.survival.rows {
+            let cells: Vec<(String, Tone)> = block
+                .iter()
+                .map(|run| match &row.of_runs[*run] {
+                    None => (DASH.to_owned(), Tone::Faint),
+                    Some(tier) => match tier.standing {
+                        Standing::Broken(..) => ("NOT KEPT".to_owned(), Tone::Bad),
+                        Standing::Kept(_) => (tier.short.clone(), Tone::Good),
+                        _ => (tier.short.clone(), Tone::Faint),
+                    },
+                })
+                .collect();
+            self.row(&row.label, label_columns, &cells, Tone::Plain);
+        }
+        self.indented("power 20/20: it is claimed to survive a loss of power, and did in 20 of 20; without figures it is claimed only.");
+    }
+
     fn differences(&mut self) {
         self.lines.push(String::new());
-        self.text("What differs between the machines", Tone::Heading);
+        let between = match self.all.machine {
+            Some(_) => "What differs between the places",
+            None => "What differs between the machines",
+        };
+        self.text(between, Tone::Heading);
         for fact in &self.all.differences {
             let values = fact.values.iter().enumerate().map(|(index, value)| {
                 format!("[{}] {}", index + 1, value.as_deref().unwrap_or("not said"))

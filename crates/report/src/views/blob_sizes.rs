@@ -41,18 +41,20 @@ pub(crate) struct Found<'a> {
 pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineChart> {
     let found = found(run, analysis);
     let reference = most_common_reference(&found)?;
-    let mut families: BTreeMap<String, Vec<&Found<'_>>> = BTreeMap::new();
+    // In the plan's order.
+    let mut families: Vec<(String, Vec<&Found<'_>>)> = Vec::new();
     for arm in found.iter().filter(|arm| arm.reference == reference) {
-        families
-            .entry(family(arm.case, None))
-            .or_default()
-            .push(arm);
+        let own = family(arm.case, None);
+        match families.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, arms)) => arms.push(arm),
+            None => families.push((own, vec![arm])),
+        }
     }
     let measurements = Measurements::new(run);
-    let mut series: Vec<(Series, Option<Crossover>)> = families
-        .into_values()
-        .filter(|arms| sizes(arms).len() >= LEAST_SIZES)
-        .map(|mut arms| {
+    let series: Vec<(Series, Option<Crossover>)> = families
+        .into_iter()
+        .filter(|(_, arms)| sizes(arms).len() >= LEAST_SIZES)
+        .map(|(_, mut arms)| {
             arms.sort_by(|one, other| one.bytes.total_cmp(&other.bytes));
             arms.dedup_by(|one, other| one.bytes == other.bytes);
             let points = arms.iter().map(|arm| Point {
@@ -73,7 +75,6 @@ pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineCha
             (series, curve.map(|curve| curve.crossover()))
         })
         .collect();
-    series.sort_by(|(one, _), (other, _)| one.label.cmp(&other.label));
     let crossovers = series.iter().enumerate();
     let crossings = crossovers
         .filter_map(|(place, (_, crossover))| Some((place, crossover.as_ref()?)))

@@ -17,7 +17,7 @@ const SHARES: [f64; 14] = [
 
 /// The curves of a chart's arms.
 pub(crate) fn view(run: &Run, chart: &ChartAnalysis, id: &str) -> Option<LineChart> {
-    curves(run, measured(chart), id)
+    curves(run, measured(chart).map(|arm| (label(arm), arm)), id)
 }
 
 /// The curves of a group's arms, twins excepted.
@@ -29,17 +29,20 @@ pub(crate) fn of_group(
 ) -> Option<LineChart> {
     let arms = group.arms.iter().zip(&measured.arms);
     let arms = arms.filter(|(arm, found)| !arm.is_twin() && found.status == ArmStatus::Measured);
-    curves(run, arms.map(|(_, found)| found), id)
+    let arms: Vec<(String, &ArmAnalysis)> = arms
+        .map(|(arm, found)| (crate::load::curve_label(group, arm, found), found))
+        .collect();
+    curves(run, arms.into_iter(), id)
 }
 
 fn curves<'a>(
     run: &Run,
-    arms: impl Iterator<Item = &'a ArmAnalysis>,
+    arms: impl Iterator<Item = (String, &'a ArmAnalysis)>,
     id: &str,
 ) -> Option<LineChart> {
     let series: Vec<Series> = arms
-        .filter(|arm| arm.latencies.count() > 1)
-        .map(|arm| {
+        .filter(|(_, arm)| arm.latencies.count() > 1)
+        .map(|(label, arm)| {
             let count = arm.latencies.count() as f64;
             // Beyond what so many operations can tell there is only the largest.
             let told = SHARES.iter().filter(|share| (1.0 - **share) * count >= 1.0);
@@ -51,7 +54,7 @@ fn curves<'a>(
                 })
             });
             Series {
-                label: label(arm),
+                label,
                 strong: is_strong(run, &arm.name),
                 published: false,
                 points: points.collect(),

@@ -34,6 +34,7 @@ pub(crate) fn view(scaling: &Scaling, id: &str) -> Option<LineChart> {
         return None;
     }
     numbers.sort_unstable();
+    let ticks: Vec<f64> = numbers.iter().map(|readers| f64::from(*readers)).collect();
     series.push(Series {
         label: "ideal".to_owned(),
         strong: false,
@@ -50,7 +51,7 @@ pub(crate) fn view(scaling: &Scaling, id: &str) -> Option<LineChart> {
     Some(LineChart {
         id: id.to_owned(),
         title: format!("Readers at once: {}", scaling.title),
-        x: Axis::new("readers", Scale::Logarithmic, plain),
+        x: Axis::new("readers", Scale::Logarithmic, plain).with_ticks(&ticks),
         y: Axis::new(
             "times as many operations a second as one reader",
             Scale::Linear,

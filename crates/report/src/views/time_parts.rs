@@ -33,6 +33,8 @@ pub(crate) fn view(run: &Run, chart: &ChartAnalysis, id: &str) -> Option<Stacks>
         ]
         .map(str::to_owned)
         .into(),
+        rest: Some(2),
+        as_shares: false,
         rows,
     })
 }
