@@ -6,7 +6,7 @@ use sqlitmus_core::run::{Outcome, Run, Sample, Trial};
 
 use crate::svg::csv_cell;
 
-const COLUMNS: [&str; 29] = [
+const COLUMNS: [&str; 30] = [
     "run_id",
     "started_utc",
     "suite",
@@ -36,6 +36,7 @@ const COLUMNS: [&str; 29] = [
     "major_faults",
     "machine_steal_ns",
     "involuntary_context_switches",
+    "device_read_ns",
 ];
 
 /// The samples of runs, one after the other. Rounds, sets, turns and places count from 0; `counts` is 1 for
@@ -103,9 +104,9 @@ fn trial_cells(run: &Run, trial: &Trial) -> String {
     cells.map(|cell| csv_cell(&cell)).join(",")
 }
 
-fn sample_cells(run: &Run, trial: &Trial, sample: Option<&Sample>) -> [String; 12] {
+fn sample_cells(run: &Run, trial: &Trial, sample: Option<&Sample>) -> [String; 13] {
     let Some(sample) = sample else {
-        return ["0", "", "", "", "", "", "", "", "", "", "", ""].map(str::to_owned);
+        return ["0", "", "", "", "", "", "", "", "", "", "", "", ""].map(str::to_owned);
     };
     let refuted = run
         .trials
@@ -130,5 +131,6 @@ fn sample_cells(run: &Run, trial: &Trial, sample: Option<&Sample>) -> [String; 1
         known(sample.major_faults),
         known(sample.machine_steal_ns),
         known(sample.involuntary_context_switches),
+        known(sample.device_read_ns),
     ]
 }

@@ -407,13 +407,18 @@ fn cells(run: &Run, chart: &ChartAnalysis, row: &ChartRow) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Page {
+pub(crate) struct Page {
     text: String,
 }
 
 impl Page {
+    /// What it has come to.
+    pub(crate) fn text(self) -> String {
+        self.text
+    }
+
     /// A paragraph; nothing if it is empty. What it says is Markdown.
-    fn line(&mut self, markdown: &str) {
+    pub(crate) fn line(&mut self, markdown: &str) {
         if markdown.trim().is_empty() {
             return;
         }
@@ -425,7 +430,7 @@ impl Page {
     }
 
     /// A table; the first column is text, the others figures. Rows may be shorter than the headings.
-    fn table(&mut self, headings: &[String], rows: Vec<Vec<String>>) {
+    pub(crate) fn table(&mut self, headings: &[String], rows: Vec<Vec<String>>) {
         let row = |cells: &[String]| {
             let filled =
                 (0..headings.len()).map(|index| cells.get(index).map_or("", String::as_str));
@@ -443,7 +448,7 @@ impl Page {
 
 /// A text in which nothing is markup: characters that GitHub's Markdown acts on are escaped, those that make
 /// links, mentions and references of other pages too.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for letter in clean(text).chars() {
         match letter {

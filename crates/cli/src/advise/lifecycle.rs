@@ -1,17 +1,13 @@
-//! The life of the recommended store, as a stage of a thorough search: planned by
-//! [`sqlitmus_core::advice::lifecycle`], measured by the same orchestrator as all others. It decides nothing, so
-//! it comes last.
+//! The life of the recommended store, as a plan for the last stage of [`super::thorough`], which decides
+//! nothing: what it is made of is for [`sqlitmus_core::advice::lifecycle`].
 
 use sqlitmus_core::advice::lifecycle::LifecycleParts;
-use sqlitmus_core::advice::{AdviceRecord, Store};
+use sqlitmus_core::advice::{AdviceRecord, Candidate};
 use sqlitmus_core::plan::Plan;
-use sqlitmus_runfile::RunFile;
 
-use super::search::Search;
 use super::tree::Sampled;
 use crate::catalogue::BuiltInEngines;
 use crate::failure::Failure;
-use crate::orchestrator::Ending;
 
 /// Rounds of reading at all ages: as few as give a verdict.
 const ROUNDS: u32 = 8;
@@ -19,22 +15,18 @@ const ROUNDS: u32 = 8;
 /// Stores of each kind that are lived through.
 const LIVES: u32 = 3;
 
-/// The plan of the stage, for a sample: what it will take can be told by it ([`crate::progress::estimate_ns`]).
-/// `None` as long as no database is among the finalists, which are the best of the search first.
+/// The plan of the stage, for the best database and a sample: what it will take can be told by it
+/// ([`crate::progress::estimate_ns`]).
 ///
 /// # Errors
 /// The database cannot be planned.
 pub fn plan(
     record: &AdviceRecord,
+    best: &Candidate,
     sample: &Sampled,
     rounds: Option<u32>,
     seed: u64,
-) -> Result<Option<Plan>, Failure> {
-    let candidate = |name: &String| record.candidates.iter().find(|one| one.name == *name);
-    let mut finalists = record.finalists.iter().filter_map(candidate);
-    let Some(best) = finalists.find(|one| one.store != Store::Files) else {
-        return Ok(None);
-    };
+) -> Result<Plan, Failure> {
     let at_most = rounds.unwrap_or(u32::MAX);
     let parts = LifecycleParts {
         record,
@@ -45,31 +37,7 @@ pub fn plan(
         seed,
     };
     let planned = parts.plan(&BuiltInEngines);
-    planned
-        .map(Some)
-        .map_err(|error| Failure::bad_input(error.to_string(), error.hint))
-}
-
-/// Measures the stage, joins it to the run's plan and file, and removes its stores. `ends` is the share of the
-/// search's time that is over when it ends. To be called when the finalists are known.
-///
-/// # Errors
-/// The place or the run file gave out. Arms that fail are no error.
-pub fn run(
-    search: &mut Search<'_>,
-    whole: &mut Plan,
-    ends: f64,
-    file: &mut RunFile,
-) -> anyhow::Result<Ending> {
-    let sample = &search.samples.selection;
-    let planned = plan(&search.record, sample, search.rounds, search.seed)?;
-    let Some(stage) = planned else {
-        return Ok(Ending {
-            interrupted: false,
-            arms_failed: false,
-        });
-    };
-    search.go_on(whole, stage, ends, file)
+    planned.map_err(|error| Failure::bad_input(error.to_string(), error.hint))
 }
 
 #[cfg(test)]
@@ -77,7 +45,7 @@ mod tests {
     use super::*;
     use sqlitmus_core::advice::stage::join;
     use sqlitmus_core::advice::{
-        CacheWish, Circumstances, SampleFacts, Skew, Stage, TreeFacts, Wish, candidates,
+        Breadth, CacheWish, Circumstances, SampleFacts, Skew, Stage, TreeFacts, Wish, candidates,
     };
     use sqlitmus_core::case::{CacheState, Durability, Workload};
     use sqlitmus_core::dataset::{Dataset, FileSizes, SizeDistribution};
@@ -108,13 +76,19 @@ mod tests {
             circumstances,
         };
         AdviceRecord {
-            candidates: candidates(wish.durability, wish.other_durability()),
+            candidates: candidates(
+                &TreeFacts::default(),
+                (wish.durability, wish.other_durability()),
+                Breadth::Wide,
+            ),
             wish,
             tree: TreeFacts::default(),
             finalists: Vec::new(),
             selected_with: SampleFacts::default(),
             confirmed_with: SampleFacts::default(),
             classes: Vec::new(),
+            sweep: None,
+            ablation: None,
         }
     }
 
@@ -125,14 +99,11 @@ mod tests {
             Durability::ProcessCrash,
             Durability::PowerLoss,
         ] {
-            let mut record = record(durability, Circumstances::default());
-            let none = plan(&record, &sample(), None, 1).expect("planned");
-            assert!(none.is_none(), "nothing is recommended yet");
-            let databases = record.candidates.clone().into_iter();
-            for best in databases.filter(|one| one.store != Store::Files) {
-                record.finalists = vec!["files-openat".to_owned(), best.name.clone()];
-                let planned = plan(&record, &sample(), Some(2), 1).expect("planned");
-                let mut planned = planned.expect("there is a database");
+            let record = record(durability, Circumstances::default());
+            let databases = record.candidates.iter();
+            for best in databases.filter(|one| one.store.has_database()) {
+                let planned = plan(&record, best, &sample(), Some(2), 1);
+                let mut planned = planned.expect("planned");
                 let lives = planned
                     .groups
                     .iter()

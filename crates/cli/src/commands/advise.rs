@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use sqlitmus_core::advice::recommendation::{Answer, recommend};
-use sqlitmus_core::advice::{AdviceRecord, TreeFacts, candidates};
+use sqlitmus_core::advice::{AdviceRecord, Breadth, TreeFacts, candidates};
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::tree_scan::display_path;
-use sqlitmus_core::units::{format_bytes, format_count};
+use sqlitmus_core::units::{format_bytes, format_count, format_duration};
 use sqlitmus_engines::own_files::ChangedFile;
 use sqlitmus_report::advice::snippet::Language;
 use sqlitmus_runfile::RunFile;
@@ -25,6 +25,7 @@ use super::{look, print};
 use crate::advise::memory;
 use crate::advise::place::{self, AdvicePlace};
 use crate::advise::search::{Search, store_directories};
+use crate::advise::timetable::{self, Timetable};
 use crate::advise::tree::{self, FEWEST_FILES, Samples};
 use crate::arguments::advise::{AdviseArguments, Snippet};
 use crate::failure::{ExitCode, Failure};
@@ -41,8 +42,10 @@ use crate::stores::Stores;
 /// Longest wait for one answer of a worker.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The stores of the confirmation, which has the most, come to so many times its sample.
-const STORES_OF_CONFIRMATION: u64 = 14;
+/// The stores of the stage that has the most come to so many times the sample of the confirmation: of the
+/// confirmation itself, and of the wide search, whose sample is half as large.
+const STORES_AT_ONCE: u64 = 14;
+const STORES_AT_ONCE_IF_THOROUGH: u64 = 36;
 
 /// Gives advice.
 ///
@@ -69,8 +72,12 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
     let scanned = tree::scan_tree(&tree, arguments.seed, arguments.quiet)?;
     require_files(&tree, &scanned)?;
     let samples = tree::draw(&tree, &scanned, arguments.sample, arguments.seed)?;
-    let needed = samples.confirmation.facts().bytes * STORES_OF_CONFIRMATION;
-    let inodes = samples.confirmation.facts().files * 4;
+    let stores = match arguments.thorough {
+        true => STORES_AT_ONCE_IF_THOROUGH,
+        false => STORES_AT_ONCE,
+    };
+    let needed = samples.confirmation.facts().bytes * stores;
+    let inodes = samples.confirmation.facts().files * stores / 2;
     let place = &chosen.place;
     place
         .require_space(needed, inodes)
@@ -147,14 +154,22 @@ fn record(
     samples: &Samples,
 ) -> AdviceRecord {
     let wish = arguments.wish();
+    let tree = TreeFacts::of(display_path(tree.path()), &scanned.summary);
+    let breadth = match arguments.thorough {
+        true => Breadth::Wide,
+        false => Breadth::Eight,
+    };
+    let tiers = (wish.durability, wish.other_durability());
     AdviceRecord {
-        candidates: candidates(wish.durability, wish.other_durability()),
+        candidates: candidates(&tree, tiers, breadth),
         wish,
-        tree: TreeFacts::of(display_path(tree.path()), &scanned.summary),
+        tree,
         finalists: Vec::new(),
         selected_with: samples.selection.facts(),
         confirmed_with: samples.confirmation.facts(),
         classes: Vec::new(),
+        sweep: None,
+        ablation: None,
     }
 }
 
@@ -180,7 +195,8 @@ fn search<'a>(
             .memory_usable_bytes()
             .map_or(MEMORY_LIMIT_IF_UNKNOWN_BYTES, |bytes| bytes / 2),
         next_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
-        time: (Instant::now(), started + arguments.budget),
+        timetable: Timetable::new(arguments.thorough, started, arguments.budget),
+        is_thorough: arguments.thorough,
         rounds: arguments.rounds,
         quiet: arguments.quiet,
     };
@@ -208,9 +224,12 @@ fn announce(
     let summary = &scanned.summary;
     let selection = samples.selection.facts();
     let confirmation = samples.confirmation.facts();
+    let budget = arguments
+        .budget
+        .unwrap_or_else(|| timetable::expected(arguments.thorough));
     let mut lines = format!(
         "Advice on {}: {} files, {}\n  measured with {} of them ({}), the best two confirmed with {} {} ({})\n  \
-         in {} | {} | needs up to {}, {} free | {} s at the most\n",
+         in {} | {} | needs up to {}, {} free | {} at the most\n",
         tree.path().display(),
         format_count(summary.files()),
         format_bytes(summary.total_bytes()),
@@ -227,8 +246,15 @@ fn announce(
         chosen.place.describe(),
         format_bytes(needed),
         format_bytes(chosen.place.space.available_bytes),
-        arguments.budget.as_secs(),
+        format_duration(budget.as_nanos() as u64),
     );
+    if arguments.thorough {
+        let parts = timetable::in_words(budget).into_iter();
+        let parts: Vec<String> = parts
+            .map(|(what, time)| format!("{what} {}", format_duration(time.as_nanos() as u64)))
+            .collect();
+        lines.push_str(&format!("  of it {}\n", parts.join(", ")));
+    }
     if chosen.is_elsewhere {
         lines.push_str(
             "warning: the stores are on another filesystem than the files, so that disks are compared too\n",

@@ -359,6 +359,7 @@ impl<'a> LiveArm<'a> {
             major_faults: None,
             involuntary_context_switches: None,
             machine_steal_ns: None,
+            device_read_ns: None,
         };
         self.keep(sample, latencies, resources);
         Ok(())
@@ -371,6 +372,7 @@ impl<'a> LiveArm<'a> {
         sample.major_faults = counted("major_faults");
         sample.involuntary_context_switches = counted("involuntary_context_switches");
         sample.machine_steal_ns = counted("machine_steal_ns");
+        sample.device_read_ns = counted("device_read_ns");
         // What does not count leaves no trace in the percentiles either.
         if sample.is_in(self.arm.case.cache) {
             self.latencies.push(latencies);

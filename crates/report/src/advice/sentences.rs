@@ -2,7 +2,8 @@
 //! what would change it. A ratio never stands without its interval.
 
 use sqlitmus_core::advice::{
-    AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Standing, Wish,
+    AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Standing, Store,
+    Wish,
 };
 use sqlitmus_core::dataset::SizeDistribution;
 use sqlitmus_core::run::Run;
@@ -148,7 +149,9 @@ pub(crate) fn tone(recommendation: &Recommendation) -> Tone {
 /// The answer in one or two sentences.
 pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> String {
     let Some(database) = &recommendation.database else {
-        return "Not sure: no database could be measured to the end.".to_owned();
+        return "Not sure: no database could be measured to the end. A longer --budget, such as 5m, leaves time for the \
+                confirmation; what was tried is below."
+            .to_owned();
     };
     let label = clean(&database.label);
     let Some(composed) = database.composed else {
@@ -162,8 +165,13 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
     );
     match recommendation.answer {
         Answer::Move => format!(
-            "Move them into a database. {gain}.{}",
-            cut_off(recommendation)
+            "{} {gain}.{}",
+            match database.store {
+                Store::Hybrid => "Move the small ones into a database.",
+                Store::External => "Move their names into a database.",
+                Store::Files | Store::Sqlite => "Move them into a database.",
+            },
+            cut_off(recommendation, database)
         ),
         Answer::KeepFiles => format!(
             "Keep the files. {gain}; moving is worth it from {:.2} on.",
@@ -177,9 +185,9 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
     }
 }
 
-fn cut_off(recommendation: &Recommendation) -> String {
+fn cut_off(recommendation: &Recommendation, database: &Standing) -> String {
     match recommendation.sensitivity.slower_from {
-        Some(bytes) if bytes > 0 => format!(
+        Some(bytes) if bytes > 0 && database.store == Store::Sqlite => format!(
             " Files from {} on are read more slowly from it: leave those outside.",
             format_bytes(bytes)
         ),
@@ -243,12 +251,12 @@ fn space(database: &Standing) -> Option<String> {
         .filter(|space| space.is_finite() && *space > 0.0)?;
     Some(if space > 1.0 + SAME_SPACE {
         format!(
-            "On disk the files take {} times what the database takes.",
+            "On disk the files take {} times what it takes.",
             format_ratio(space)
         )
     } else if space < 1.0 - SAME_SPACE {
         format!(
-            "On disk the database takes {} times what the files take.",
+            "On disk it takes {} times what the files take.",
             format_ratio(1.0 / space)
         )
     } else {
@@ -277,6 +285,13 @@ pub(crate) fn sensitivity(record: &AdviceRecord, recommendation: &Recommendation
             ratio_words(part.ratio, part.interval),
             time_words(part.operation_ns),
             time_words(part.reference_ns)
+        ));
+    }
+    if let Some(held) = &found.held {
+        changes.push(format!(
+            "Many reads in a transaction: {} each by itself, {} a read.",
+            times_as_fast(held.ratio, held.interval),
+            time_words(held.operation_ns)
         ));
     }
     if let Some(batched) = &found.batched {
@@ -368,10 +383,23 @@ pub(crate) fn paste(run: &Run, record: &AdviceRecord, recommendation: &Recommend
         ),
         _ => String::new(),
     };
+    let best = recommendation.database.as_ref();
+    let best = best.and_then(|best| {
+        let mut candidates = record.candidates.iter();
+        candidates.find(|one| one.name == best.name)
+    });
+    let is_by_handle = best
+        .is_some_and(|best| best.store == Store::Sqlite && best.reading.get("api") == Some("blob"));
+    let api = if is_by_handle {
+        " It was measured through blob handles (sqlite3_blob_reopen, sqlite3_blob_read), which not all of these \
+         languages have; the code uses SELECT, whose figure is in the table above."
+    } else {
+        ""
+    };
     let place = clean(&run.head.place);
     let path = clean(&record.tree.path);
     format!(
-        "It runs on your own SQLite.{library} The Python of it (--snippet python) fills a database from a \
+        "It runs on your own SQLite.{library}{api} The Python of it (--snippet python) fills a database from a \
          directory. `sqlitmus pack {path} {place}/files.sqlar` makes an archive of another kind (sqlar), with \
          names, modes and times: good for keeping and serving files, and not what was measured here."
     )

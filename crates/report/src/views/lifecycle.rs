@@ -93,6 +93,7 @@ fn time(stores: &[AgedStore], id: &str, cache: &str) -> Option<LineChart> {
         y,
         reference: None,
         marked: Vec::new(),
+        crossings: Vec::new(),
         series,
     })
 }
@@ -126,6 +127,7 @@ fn change(stores: &[AgedStore], id: &str, cache: &str) -> Option<LineChart> {
         y: Axis::new("times as fast as when new", Scale::Linear, plain),
         reference: Some((1.0, "as fast as when new".to_owned())),
         marked: Vec::new(),
+        crossings: Vec::new(),
         series,
     })
 }

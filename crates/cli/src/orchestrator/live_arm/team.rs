@@ -151,6 +151,7 @@ impl LiveArm<'_> {
             major_faults: None,
             involuntary_context_switches: None,
             machine_steal_ns: None,
+            device_read_ns: None,
         };
         self.keep(sample, latencies, resources);
         Ok(())
