@@ -189,6 +189,11 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::process::Command;
 
+    fn skipped(reason: &str) {
+        io::Write::write_all(&mut io::stderr(), format!("skipped: {reason}\n").as_bytes())
+            .expect("stderr");
+    }
+
     #[test]
     fn a_file_with_holes_has_as_many_extents_as_filefrag_says() {
         let place = tempfile::tempdir().expect("a folder");
@@ -202,7 +207,7 @@ mod tests {
         std::fs::write(place.path().join("empty"), b"").expect("written");
         let counted = match count(&path) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                eprintln!("skipped: {} does not tell extents", place.path().display());
+                skipped("the filesystem does not tell extents");
                 return;
             }
             counted => counted.expect("counted"),
@@ -212,7 +217,7 @@ mod tests {
         let all = count(place.path()).expect("counted");
         assert_eq!((all.files, all.extents), (2, counted.extents));
         let Ok(said) = Command::new("filefrag").arg(&path).output() else {
-            eprintln!("skipped in part: filefrag is not here");
+            skipped("filefrag is not here");
             return;
         };
         let said = String::from_utf8_lossy(&said.stdout).into_owned();

@@ -230,7 +230,8 @@ mod tests {
         let group = match MemoryGroup::create(limit) {
             Ok(group) => group,
             Err(error) => {
-                eprintln!("skipped: {error}");
+                let line = format!("skipped: {error}\n");
+                io::Write::write_all(&mut io::stderr(), line.as_bytes()).expect("stderr");
                 return;
             }
         };
