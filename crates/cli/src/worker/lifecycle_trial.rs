@@ -368,15 +368,12 @@ impl Life<'_> {
     }
 
     /// Lives from filling to emptying; returns the time of all replacements and the sum over all blobs at the
-    /// oldest age. Of the process's resources only those that growing old uses are metered: later the store is
-    /// evicted on purpose, and whoever reads from the device then is not to be taken for a store that was not warm.
-    fn live(&mut self, meter: &mut dyn Meter) -> Result<(u64, u64), EngineError> {
+    /// oldest age.
+    fn live(&mut self) -> Result<(u64, u64), EngineError> {
         let trial = self.trial;
         let dataset = &trial.case.dataset;
         self.load()?;
-        meter.begin();
         let elapsed_ns = self.grow_old()?;
-        meter.end();
         let mut session = trial.session(&trial.path)?;
         let consumed = verify_age(session.as_mut(), dataset, trial.oldest(), &|_| true)?;
         drop(session);
@@ -413,14 +410,16 @@ impl Running for LifecycleTrial {
         Ok(Vec::new())
     }
 
-    fn slice(&mut self, _generation: u64, meter: &mut dyn Meter) -> Result<Stretch, EngineError> {
+    fn slice(&mut self, _generation: u64, _meter: &mut dyn Meter) -> Result<Stretch, EngineError> {
         self.clear()?;
+        // The process is not metered: a life flushes and evicts on purpose, and what it reads from the device then
+        // is not to be taken for a store that was not warm.
         let mut life = Life {
             trial: self,
             counters: BTreeMap::new(),
             tells_extents: self.read_back.get("extents").map(String::as_str) == Some("counted"),
         };
-        let (elapsed_ns, consumed) = life.live(meter)?;
+        let (elapsed_ns, consumed) = life.live()?;
         let counters = life.counters;
         Ok(Stretch {
             lead_in: Vec::new(),
