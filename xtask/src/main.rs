@@ -78,8 +78,19 @@ fn check() -> anyhow::Result<()> {
     )?;
     licences()?;
     smoke()?;
-    // Tests of the harness run a worker that misbehaves, which is an example.
-    cargo(&["build", "--package", "sqlitmus", "--examples"], &[])?;
+    // Tests of the harness run a worker that misbehaves, which is an example; those of the scan trace a
+    // program that only scans.
+    cargo(
+        &[
+            "build",
+            "--package",
+            "sqlitmus",
+            "--package",
+            "sqlitmus-trees",
+            "--examples",
+        ],
+        &[],
+    )?;
     cargo(&["test", "--workspace", "--tests"], &[])
 }
 

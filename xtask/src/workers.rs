@@ -66,7 +66,7 @@ const fn variant(name: &'static str, options: &'static [&'static str]) -> Varian
 }
 
 /// All of them.
-const VARIANTS: &[Variant] = &[
+static VARIANTS: &[Variant] = &[
     variant("recommended", &[]),
     Variant {
         name: "os",

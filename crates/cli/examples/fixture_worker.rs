@@ -91,7 +91,22 @@ fn lie(misbehaviour: &str, response: &mut Response) {
         // Far below what was asked for, however busy the machine is.
         ("too-fast", Response::Sliced { elapsed_ns, .. }) => *elapsed_ns /= 1000,
         ("too-slow", Response::Sliced { elapsed_ns, .. }) => *elapsed_ns *= 1000,
+        // Not warm, but only until somebody has said so.
+        ("reads-once", Response::Measured { resources, .. }) if is_first() => {
+            resources.insert("device_read_bytes".to_owned(), 4096);
+            resources.remove("device_read_ns");
+        }
+        ("reads-briefly", Response::Measured { resources, .. }) => {
+            resources.insert("device_read_bytes".to_owned(), 4096);
+            resources.insert("device_read_ns".to_owned(), 0);
+        }
         ("endless", Response::Sliced { timed, .. }) => timed.operations = 1 << 60,
         _ => {}
     }
+}
+
+/// Whether no worker before has asked this, as the file `FIXTURE_MARK` remembers.
+fn is_first() -> bool {
+    let mark = std::env::var_os("FIXTURE_MARK").unwrap_or_default();
+    std::fs::File::create_new(mark).is_ok()
 }

@@ -234,6 +234,7 @@ mod tests {
                 device_read_bytes: Some(0),
                 major_faults: Some(0),
                 machine_steal_ns: None,
+                device_read_ns: None,
                 involuntary_context_switches: None,
             }],
         })

@@ -15,8 +15,9 @@ pub mod worker_process;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlitmus_core::case::CacheState;
 use sqlitmus_core::measurements::Measurements;
-use sqlitmus_core::plan::{Arm, Group, Plan};
+use sqlitmus_core::plan::{Arm, Group, Plan, Turns};
 use sqlitmus_core::run::{Outcome, Trial};
 use sqlitmus_core::schedule::{ArmMemory, live_sets};
 use sqlitmus_core::statistics::FEWEST_ROUNDS;
@@ -38,6 +39,10 @@ const FAILURES_UNTIL_GIVEN_UP: usize = 2;
 /// A group has at most this share of rounds added because trials were not in the cache state they
 /// are labelled with: one for every five.
 const ROUNDS_PER_EXTRA_ROUND: u32 = 5;
+
+/// Times that an arm which is measured alone and was not in its cache state is measured again in the same
+/// round: a round of all others would cost far more.
+const REPEATS_IN_A_ROUND: u32 = 2;
 
 /// What happens, for whoever shows it.
 #[derive(Debug)]
@@ -82,12 +87,20 @@ pub enum Event<'a> {
 }
 
 /// How a run ended that was not stopped by an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The user stopped it.
     pub interrupted: bool,
     /// Some arm failed or was given up.
     pub arms_failed: bool,
+}
+
+impl Ending {
+    /// Takes in how a later part of the run ended.
+    pub fn add(&mut self, later: Self) {
+        self.interrupted |= later.interrupted;
+        self.arms_failed |= later.arms_failed;
+    }
 }
 
 /// What a run needs beside its plan.
@@ -159,18 +172,14 @@ impl Orchestrator<'_> {
         if group.writes() {
             self.stores.mark_in_use(group)?;
         }
-        for trial in &trials {
-            self.note(trial, &mut state);
-        }
+        self.note_round(&trials, &mut state);
         let mut pace = Pace::of(plan, index, self.deadline, &self.stores);
         while pace.goes_on(state.counted_rounds(group), half_width) && !interruption::requested() {
             let round = state.rounds;
             (self.tell)(Event::RoundBegins { group, round });
             let start = Instant::now();
             let (measured, gave_out) = self.run_round(plan, group, &mut state)?;
-            for trial in &measured {
-                self.note(trial, &mut state);
-            }
+            self.note_round(&measured, &mut state);
             trials.extend(measured);
             let complete =
                 !interruption::now() && gave_out.is_none() && state.covers(group, &trials);
@@ -221,11 +230,11 @@ impl Orchestrator<'_> {
         // Rounds end one after the other: none is missing before the last.
         state.rounds = complete.len() as u32;
         let run = self.file.run().map_err(Failure::from)?;
-        for trial in &run.trials {
-            let is_of_group = group.arms.iter().any(|arm| arm.name == trial.arm);
-            if is_of_group && complete.contains(&trial.round) {
-                state.note(trial);
-            }
+        for round in complete {
+            let is_of_round = |trial: &&Trial| {
+                trial.round == round && group.arms.iter().any(|arm| arm.name == trial.arm)
+            };
+            state.note(run.trials.iter().filter(is_of_round));
         }
         Ok(state)
     }
@@ -271,17 +280,19 @@ impl Orchestrator<'_> {
         Ok(())
     }
 
-    /// Notes how a trial ended, and tells if it failed or was skipped.
-    fn note(&mut self, trial: &Trial, state: &mut GroupState) {
-        state.note(trial);
-        let (what, reason) = match &trial.outcome {
-            // What does not count is repeated, and stands in the report.
-            Outcome::Valid | Outcome::Invalid(_) => return,
-            Outcome::Failed(reason) | Outcome::Refuted(reason) => ("failed", reason),
-            Outcome::Skipped(reason) => ("is skipped", reason),
-        };
-        let message = format!("{} {what}: {reason}", trial.arm);
-        (self.tell)(Event::Trouble { message });
+    /// Notes how the trials of a round ended, and tells which failed or were skipped.
+    fn note_round(&mut self, trials: &[Trial], state: &mut GroupState) {
+        state.note(trials.iter());
+        for trial in trials {
+            let (what, reason) = match &trial.outcome {
+                // What does not count is repeated, and stands in the report.
+                Outcome::Valid | Outcome::Invalid(_) => continue,
+                Outcome::Failed(reason) | Outcome::Refuted(reason) => ("failed", reason),
+                Outcome::Skipped(reason) => ("is skipped", reason),
+            };
+            let message = format!("{} {what}: {reason}", trial.arm);
+            (self.tell)(Event::Trouble { message });
+        }
     }
 
     /// Fills what is not yet filled; returns a trial of this round for every arm that cannot be.
@@ -329,40 +340,62 @@ impl Orchestrator<'_> {
             // One set stays in memory from round to round; of several, each drives out the last.
             let is_cold = members
                 .iter()
-                .any(|arm| group.arms[*arm].case.cache.is_cold());
+                .any(|arm| group.arms[*arm].case.cache != CacheState::Warm);
             if !is_cold && (state.rounds == 0 || !one_set) {
                 let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
                 self.stores.warm(group, &arms)?;
             }
-            let mut context = RoundContext {
-                plan,
-                group,
-                program: &self.program,
-                variants: &self.variants,
-                stores: &self.stores,
-                worker_core: self.worker_core,
-                may_drop_caches: self.may_drop_caches,
-                planted: self.planted.as_ref(),
-                written: &state.written,
-                first_generation: self.next_generation,
-                tell: self.tell,
-            };
-            let place = RoundPlace {
-                round: state.rounds,
-                set: set as u32,
-            };
-            let result = context.run(&members, place);
-            // One for the lead-in, one for every slice, one for counting system calls.
-            self.next_generation += u64::from(group.slices) + 2;
-            trials.extend(result.trials);
-            for (arm, written) in result.written {
-                state.note_written(&arm, written);
+            let set = set as u32;
+            let mut gave_out = self.run_set(plan, group, (&members, set), state, &mut trials);
+            for _ in 0..REPEATS_IN_A_ROUND {
+                let again = to_repeat(group, &members, &trials, set);
+                if again.is_empty() || gave_out.is_some() || interruption::requested() {
+                    break;
+                }
+                gave_out = self.run_set(plan, group, (&again, set), state, &mut trials);
             }
-            if result.gave_out.is_some() {
-                return Ok((trials, result.gave_out));
+            if gave_out.is_some() {
+                return Ok((trials, gave_out));
             }
         }
         Ok((trials, None))
+    }
+
+    /// Runs some arms of a group, as a set of the round with this number. Returns why the machine gave out
+    /// if it did.
+    fn run_set(
+        &mut self,
+        plan: &Plan,
+        group: &Group,
+        (members, set): (&[usize], u32),
+        state: &mut GroupState,
+        trials: &mut Vec<Trial>,
+    ) -> Option<String> {
+        let mut context = RoundContext {
+            plan,
+            group,
+            program: &self.program,
+            variants: &self.variants,
+            stores: &self.stores,
+            worker_core: self.worker_core,
+            may_drop_caches: self.may_drop_caches,
+            planted: self.planted.as_ref(),
+            written: &state.written,
+            first_generation: self.next_generation,
+            tell: self.tell,
+        };
+        let place = RoundPlace {
+            round: state.rounds,
+            set,
+        };
+        let result = context.run(members, place);
+        // One for the lead-in, one for every slice, one for counting system calls.
+        self.next_generation += u64::from(group.slices) + 2;
+        trials.extend(result.trials);
+        for (arm, written) in result.written {
+            state.note_written(&arm, written);
+        }
+        result.gave_out
     }
 
     /// The sets of arms, as indices into the group, that are alive together.
@@ -419,9 +452,7 @@ impl Orchestrator<'_> {
                 }
             }
         }
-        for trial in &differing {
-            self.note(trial, state);
-        }
+        self.note_round(&differing, state);
         if !differing.is_empty() {
             self.file
                 .record_round(&group.name, state.rounds, &differing, true)
@@ -431,6 +462,24 @@ impl Orchestrator<'_> {
     }
 }
 
+/// The members of a set whose last trial was not in its cache state, where arms are measured alone: those
+/// that take turns with others are measured again together, in a round of its own.
+fn to_repeat(group: &Group, members: &[usize], trials: &[Trial], set: u32) -> Vec<usize> {
+    if group.turns != Turns::Alone {
+        return Vec::new();
+    }
+    let last = |arm: &usize| {
+        let name = &group.arms[*arm].name;
+        let mut of_arm = trials.iter().rev();
+        of_arm.find(|trial| trial.arm == *name && trial.set == set)
+    };
+    let is_invalid = |trial: Option<&Trial>| {
+        trial.is_some_and(|trial| matches!(trial.outcome, Outcome::Invalid(_)))
+    };
+    let members = members.iter().copied();
+    members.filter(|arm| is_invalid(last(arm))).collect()
+}
+
 /// How far a group has come.
 #[derive(Default)]
 struct GroupState {
@@ -438,7 +487,7 @@ struct GroupState {
     rounds: u32,
     /// Failed trials of each arm.
     failures: BTreeMap<String, usize>,
-    /// Trials of each arm that do not count.
+    /// Sets of rounds in which no trial of an arm counts, of those that were measured.
     invalid: BTreeMap<String, u32>,
     /// What each arm has written; `None` if that is not known, since a trial of it failed.
     written: BTreeMap<String, Option<Written>>,
@@ -446,16 +495,27 @@ struct GroupState {
 }
 
 impl GroupState {
-    fn note(&mut self, trial: &Trial) {
-        let failures = self.failures.entry(trial.arm.clone()).or_default();
-        match &trial.outcome {
-            Outcome::Valid => {}
-            Outcome::Invalid(_) => *self.invalid.entry(trial.arm.clone()).or_default() += 1,
-            Outcome::Skipped(_) => *failures = FAILURES_UNTIL_GIVEN_UP,
-            Outcome::Failed(_) | Outcome::Refuted(_) => {
-                *failures += 1;
-                self.any_failed = true;
+    /// Notes trials of one round.
+    fn note<'a>(&mut self, trials: impl Iterator<Item = &'a Trial>) {
+        let mut counts: BTreeMap<(&str, u32), bool> = BTreeMap::new();
+        for trial in trials {
+            let failures = self.failures.entry(trial.arm.clone()).or_default();
+            match &trial.outcome {
+                Outcome::Valid => {
+                    counts.insert((&trial.arm, trial.set), true);
+                }
+                Outcome::Invalid(_) => {
+                    counts.entry((&trial.arm, trial.set)).or_insert(false);
+                }
+                Outcome::Skipped(_) => *failures = FAILURES_UNTIL_GIVEN_UP,
+                Outcome::Failed(_) | Outcome::Refuted(_) => {
+                    *failures += 1;
+                    self.any_failed = true;
+                }
             }
+        }
+        for ((arm, _), _) in counts.into_iter().filter(|(_, counts)| !counts) {
+            *self.invalid.entry(arm.to_owned()).or_default() += 1;
         }
     }
 

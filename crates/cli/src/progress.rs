@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sqlitmus_core::case::{Shape, Workload};
+use sqlitmus_core::lifecycle::replacements;
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::units::format_duration;
 
@@ -35,6 +36,11 @@ const ENTRY_NS: u64 = 50_000;
 
 /// Guess at the life of one job, for the estimate: between a page cache and a device that syncs.
 const JOB_NS: u64 = 500_000;
+
+/// What the life of a store takes beside its replacements, for the estimate: filling, copying, cleaning up and
+/// removing, as writes of every blob, and the flushes between.
+const OTHERS_OF_A_LIFE: u64 = 8;
+const LIFE_NS: u64 = 800_000_000;
 
 /// Guess at starting and ending a worker, for the estimate.
 const WORKER_NS: u64 = 15_000_000;
@@ -83,6 +89,10 @@ fn trial_ns(group: &Group, arm: &Arm) -> u64 {
             };
             let whole_ns = arm.case.dataset.count * ENTRY_NS;
             slices * (whole_ns.min(limit_ns) + SETTLE_NS)
+        }
+        Workload::Lifecycle { ref ages, .. } => {
+            let written = arm.case.dataset.count * (replacements(ages) + OTHERS_OF_A_LIFE);
+            slices * (written * WRITE_NS + LIFE_NS)
         }
         ref workload => return WORKER_NS + team_ns(workload, slices, group.slice_ns),
     };

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use sqlitmus_engines::workloads::Slowing;
+
 /// Operations of this long are waited for at once: a wait cannot be told more finely than by a reading of
 /// the clock, some 25 ns.
 const WORK_BETWEEN_WAITS: Duration = Duration::from_micros(20);
@@ -29,24 +31,24 @@ impl Slowdown {
             owed_ns: 0.0,
         }
     }
+}
 
-    /// Timed operations begin now.
-    pub fn begin(&mut self, now: Instant) {
+impl Slowing for Slowdown {
+    #[inline]
+    fn begin(&mut self, now: Instant) {
         self.since = now;
     }
 
-    /// Waits, now and then, for operations that have ended now; returns the end of the wait.
     #[inline]
-    pub fn after(&mut self, now: Instant) -> Instant {
+    fn after(&mut self, now: Instant) -> Instant {
         if self.share.is_none() || now - self.since < WORK_BETWEEN_WAITS {
             return now;
         }
         self.wait(now)
     }
 
-    /// Waits for all operations that have not been waited for; returns the end of the wait.
     #[cold]
-    pub fn wait(&mut self, now: Instant) -> Instant {
+    fn wait(&mut self, now: Instant) -> Instant {
         let Some(share) = self.share else { return now };
         self.owed_ns += nanoseconds(self.since, now) * share;
         let mut end = now;

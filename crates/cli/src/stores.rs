@@ -17,6 +17,7 @@ use sqlitmus_core::case::{Case, Shape, fingerprint};
 use sqlitmus_core::dataset::{Dataset, GENERATION_BYTES, SizeDistribution};
 use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::run::{Footprint, Outcome};
+use sqlitmus_engines::ageing::AgedContent;
 use sqlitmus_engines::own_files::{FileContent, FileList};
 use sqlitmus_engines::{Content, Engine, EngineError};
 
@@ -149,6 +150,19 @@ impl Stores {
         }
     }
 
+    /// What the store of a case holds when its group begins: what it was filled with, or what its last
+    /// replacements have made of that.
+    #[must_use]
+    pub fn content(&self, case: &Case) -> Arc<dyn Content + Send> {
+        match case.age {
+            0 => self.first_content(&case.dataset),
+            age => Arc::new(AgedContent {
+                dataset: case.dataset.clone(),
+                age,
+            }),
+        }
+    }
+
     fn files_of(&self, dataset: &Dataset) -> Option<FileContent> {
         match &dataset.size {
             SizeDistribution::Files(sizes) => self.files.get(&sizes.identity).cloned(),
@@ -169,6 +183,10 @@ impl Stores {
             dataset.seed,
             shapes::mark(case.workload.shape())
         ));
+        let aged = match case.age {
+            0 => String::new(),
+            age => format!("-age-{age}"),
+        };
         let stored = engine(case).map(|engine| case.settings.stored(engine.settings()));
         let stored = fingerprint(&stored.unwrap_or_default().to_string());
         // A database that trees are recorded in is made anew by every trial.
@@ -180,7 +198,7 @@ impl Stores {
         };
         self.directory
             .join(format!("{:08x}", data >> 32))
-            .join(format!("{}-{:08x}{owner}", case.engine, stored >> 32))
+            .join(format!("{}-{:08x}{aged}{owner}", case.engine, stored >> 32))
     }
 
     /// The files of an arm's store that are there.
@@ -204,13 +222,13 @@ impl Stores {
         capabilities(&arm.case).is_some_and(|can| can.keeps_content)
     }
 
-    /// Sums of the content of a dataset, made by [`Stores::fill`].
+    /// Sums of what the store of a case holds, made by [`Stores::fill`].
     ///
     /// # Panics
-    /// If no group with this dataset has been filled.
+    /// If no group with such a case has been filled.
     #[must_use]
-    pub fn sums(&self, dataset: &Dataset) -> &ContentSums {
-        &self.sums[&sums_key(dataset)]
+    pub fn sums(&self, case: &Case) -> &ContentSums {
+        &self.sums[&content_key(case)]
     }
 
     /// What is known of the rows of a dataset, made by [`Stores::fill`].
@@ -307,10 +325,9 @@ impl Stores {
         if !group.writes() {
             let blobs = |arm: &&Arm| arm.case.workload.shape() == Shape::Blobs;
             for arm in group.arms.iter().filter(blobs) {
-                let dataset = &arm.case.dataset;
-                let key = sums_key(dataset);
+                let key = content_key(&arm.case);
                 if !self.sums.contains_key(&key) {
-                    let content = self.first_content(dataset);
+                    let content = self.content(&arm.case);
                     let sums = ContentSums::new(content.as_ref());
                     let sums = sums.map_err(|source| io("read", &self.directory, source))?;
                     self.sums.insert(key, sums);
@@ -554,6 +571,10 @@ fn is_persistent(case: &Case) -> bool {
 
 fn sums_key(dataset: &Dataset) -> String {
     format!("{dataset:?}")
+}
+
+fn content_key(case: &Case) -> String {
+    format!("{} {}", case.age, sums_key(&case.dataset))
 }
 
 /// The mark of a store that is being written.

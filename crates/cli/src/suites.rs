@@ -38,6 +38,7 @@ const TEXTS: &[(&str, &str)] = &[
         include_str!("../../../suites/file-index.toml"),
     ),
     ("disks", include_str!("../../../suites/disks.toml")),
+    ("lifecycle", include_str!("../../../suites/lifecycle.toml")),
 ];
 
 /// The suites built into this program.

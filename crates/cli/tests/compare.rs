@@ -67,6 +67,7 @@ fn trial(arm: &str, round: u32, factor: f64, writes: bool) -> Trial {
             major_faults: Some(0),
             involuntary_context_switches: None,
             machine_steal_ns: None,
+            device_read_ns: None,
         }],
     }
 }

@@ -206,6 +206,11 @@ fn directories_stand_side_by_side_each_with_a_run_of_its_own() {
     for words in ["Read one blob", "record: entries of a tree a second", "[2]"] {
         assert!(table.contains(words), "{words}: {table}");
     }
+    // Beneath every rate stands what it follows from.
+    for words in ["    count ", "    in "] {
+        let lines = table.lines().filter(|line| line.starts_with(words));
+        assert!(lines.count() >= 2, "{words}: {table}");
+    }
     let files = run_files(&folder.path().join("runs"));
     assert_eq!(files.len(), 2, "{files:?}");
     for (number, file) in files.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What `sqlitmus advise` gives to paste is run: every language with names and with numbers as keys.
+//! What `sqlitmus advise` gives to paste is run: every language with names and with numbers as keys, and with
+//! files for what is large.
 //! Languages whose compiler or library is missing are skipped with the reason. The Rust of it is compiled
 //! with these tests.
 
@@ -7,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use sqlitmus_report::advice::snippet::{Key, Language, Setup};
+use sqlitmus_report::advice::snippet::{Key, Language, Outside, Setup};
 
 #[path = "snippets/by_id.rs"]
 #[allow(dead_code, missing_docs)]
@@ -15,6 +16,9 @@ mod by_id;
 #[path = "snippets/by_name.rs"]
 #[allow(dead_code, missing_docs)]
 mod by_name;
+#[path = "snippets/with_files.rs"]
+#[allow(dead_code, missing_docs)]
+mod with_files;
 
 fn setup(key: Key) -> Setup {
     Setup {
@@ -24,6 +28,19 @@ fn setup(key: Key) -> Setup {
         synchronous: "normal".to_owned(),
         mmap_bytes: "1099511627776".to_owned(),
         key,
+        outside: None,
+    }
+}
+
+/// Contents of more than four bytes are files.
+fn setup_with_files() -> Setup {
+    let outside = Outside {
+        inline_limit: "4".to_owned(),
+        syncs: true,
+    };
+    Setup {
+        outside: Some(outside),
+        ..setup(Key::Id)
     }
 }
 
@@ -59,7 +76,7 @@ fn check(path: &Path, key: Key) {
     assert_eq!(text("PRAGMA journal_mode"), "wal");
     let column = match key {
         Key::Name => "'one'",
-        Key::Id => "1",
+        Key::Id | Key::IdWithoutRowid => "1",
     };
     let name = if key == Key::Name { "name" } else { "id" };
     let sql = format!("SELECT hex(content) FROM file WHERE {name} = {column}");
@@ -69,6 +86,35 @@ fn check(path: &Path, key: Key) {
         "a zero byte, and what was written last"
     );
     assert_eq!(text("SELECT count(*) FROM file"), "1");
+    let schema = text("SELECT sql FROM sqlite_schema WHERE name = 'file'");
+    let is_without_rowid = schema.contains("WITHOUT ROWID");
+    assert_eq!(is_without_rowid, key == Key::IdWithoutRowid, "{schema}");
+}
+
+/// What every language has written into a store with files: 1 was large and is `\0new`, 2 is
+/// `large content` after it was small and after it was large, 3 is empty.
+fn check_with_files(directory: &Path) {
+    let database = rusqlite::Connection::open(directory.join("index.db")).expect("opens");
+    let mut rows = database
+        .prepare("SELECT id, hex(content), path FROM file ORDER BY id")
+        .expect("prepared");
+    let rows: Vec<(i64, String, Option<String>)> = rows
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .expect("queried")
+        .map(|row| row.expect("a row"))
+        .collect();
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    assert_eq!(rows[0], (1, "006E6577".to_owned(), None));
+    assert_eq!(rows[2], (3, String::new(), None));
+    let path = rows[1].2.as_deref().expect("a file");
+    let content = fs::read(directory.join("content").join(path)).expect("read");
+    assert_eq!(content, b"large content");
+    let mut files = Vec::new();
+    for folder in fs::read_dir(directory.join("content")).expect("listed") {
+        let folder = folder.expect("an entry").path();
+        files.extend(fs::read_dir(folder).expect("listed"));
+    }
+    assert_eq!(files.len(), 1, "replaced files are gone: {files:?}");
 }
 
 #[test]
@@ -76,7 +122,11 @@ fn python() {
     if !is_there("python3", &["-c", "import sqlite3"]) {
         return skipped("python", "there is no python3 with sqlite3");
     }
-    for (key, one, none) in [(Key::Name, "'one'", "'none'"), (Key::Id, "1", "2")] {
+    for (key, one, none) in [
+        (Key::Name, "'one'", "'none'"),
+        (Key::Id, "1", "2"),
+        (Key::IdWithoutRowid, "1", "2"),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir_all(folder.path().join("tree/deep")).expect("created");
         fs::write(folder.path().join("tree/deep/file"), "content").expect("written");
@@ -96,6 +146,26 @@ fn python() {
         run(command.arg("snippet.py").current_dir(folder.path()));
         check(&folder.path().join("db"), key);
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir_all(folder.path().join("tree/deep")).expect("created");
+    fs::write(folder.path().join("tree/deep/file"), "content").expect("written");
+    let code = setup_with_files().code(Language::Python);
+    let test = format!(
+        "{code}\nstore = Store('store')\nassert store.read(1) is None\n\
+         store.write(1, b'to be replaced')\nstore.write(1, bytes([0]) + b'new')\n\
+         store.write(2, b'old')\nstore.write(2, b'large before')\nstore.write(2, b'large content')\n\
+         store.write(3, b'')\n\
+         assert store.read(1) == bytes([0]) + b'new' and store.read(2) == b'large content'\n\
+         assert store.read(3) == b'' and store.read(4) is None\n\
+         other = Store('other')\nfound = other.import_directory('tree')\n\
+         assert other.read(found['deep/file']) == b'content', found\n\
+         other.database.execute(\"UPDATE file SET path = 'gone'\")\n\
+         try:\n    other.read(1)\nexcept FileNotFoundError:\n    pass\nelse:\n    raise SystemExit(1)\n"
+    );
+    fs::write(folder.path().join("snippet.py"), test).expect("written");
+    let mut command = Command::new("python3");
+    run(command.arg("snippet.py").current_dir(folder.path()));
+    check_with_files(&folder.path().join("store"));
 }
 
 #[test]
@@ -114,7 +184,11 @@ fn c() {
     if !compiled.is_ok_and(|output| output.status.success()) {
         return skipped("c", "there is no cc with sqlite3.h and -lsqlite3");
     }
-    for (key, one, none) in [(Key::Name, "\"one\"", "\"none\""), (Key::Id, "1", "2")] {
+    for (key, one, none) in [
+        (Key::Name, "\"one\"", "\"none\""),
+        (Key::Id, "1", "2"),
+        (Key::IdWithoutRowid, "1", "2"),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let test = format!(
             "{}\n#include <assert.h>\n#include <string.h>\nint main(void) {{\n\
@@ -131,28 +205,61 @@ fn c() {
             setup(key).code(Language::C)
         );
         fs::write(folder.path().join("snippet.c"), test).expect("written");
-        let words = [
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "snippet.c",
-            "-lsqlite3",
-            "-o",
-            "snippet",
-        ];
-        run(Command::new("cc").args(words).current_dir(folder.path()));
-        run(Command::new("./snippet").current_dir(folder.path()));
+        compile_and_run(folder.path());
         check(&folder.path().join("db"), key);
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("store")).expect("created");
+    let test = format!(
+        "{}\n#include <assert.h>\nint main(void) {{\n\
+         struct store store;\nvoid *content;\nsize_t bytes;\n\
+         assert(store_open(&store, \"/no/such/folder\") != SQLITE_OK);\n\
+         assert(store_open(&store, \"store\") == SQLITE_OK);\n\
+         assert(store_read(&store, 1, &content, &bytes) == SQLITE_DONE);\n\
+         assert(store_write(&store, 1, \"to be replaced\", 14) == SQLITE_OK);\n\
+         assert(store_write(&store, 1, \"\\0new\", 4) == SQLITE_OK);\n\
+         assert(store_write(&store, 2, \"old\", 3) == SQLITE_OK);\n\
+         assert(store_write(&store, 2, \"large before\", 12) == SQLITE_OK);\n\
+         assert(store_write(&store, 2, \"large content\", 13) == SQLITE_OK);\n\
+         assert(store_write(&store, 3, 0, 0) == SQLITE_OK);\n\
+         assert(store_read(&store, 1, &content, &bytes) == SQLITE_ROW);\n\
+         assert(bytes == 4 && memcmp(content, \"\\0new\", 4) == 0);\nfree(content);\n\
+         assert(store_read(&store, 2, &content, &bytes) == SQLITE_ROW);\n\
+         assert(bytes == 13 && memcmp(content, \"large content\", 13) == 0);\nfree(content);\n\
+         assert(store_read(&store, 3, &content, &bytes) == SQLITE_ROW && bytes == 0);\nfree(content);\n\
+         store_close(&store);\nreturn 0;\n}}\n",
+        setup_with_files().code(Language::C)
+    );
+    fs::write(folder.path().join("snippet.c"), test).expect("written");
+    compile_and_run(folder.path());
+    check_with_files(&folder.path().join("store"));
+}
+
+fn compile_and_run(folder: &Path) {
+    let words = [
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "snippet.c",
+        "-lsqlite3",
+        "-o",
+        "snippet",
+    ];
+    run(Command::new("cc").args(words).current_dir(folder));
+    run(Command::new("./snippet").current_dir(folder));
 }
 
 /// The files beside this one are what is given to paste. `UPDATE_GOLDEN=1` writes them anew.
 #[test]
 fn rust() {
-    for (key, name) in [(Key::Name, "by_name"), (Key::Id, "by_id")] {
+    for (setup, name) in [
+        (setup(Key::Name), "by_name"),
+        (setup(Key::Id), "by_id"),
+        (setup_with_files(), "with_files"),
+    ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"));
         let path = path.join(format!("tests/snippets/{name}.rs"));
-        let code = setup(key).code(Language::Rust);
+        let code = setup.code(Language::Rust);
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             fs::write(&path, &code).expect("written");
         }
@@ -180,6 +287,22 @@ fn rust() {
     assert_eq!(by_id::read(&store, 2).expect("read"), None);
     drop(store);
     check(&path, Key::Id);
+    let path = folder.path().join("store");
+    let mut store = with_files::Store::open(&path).expect("opened");
+    assert_eq!(store.read(1).expect("read"), None);
+    for (id, content) in [
+        (1, &b"to be replaced"[..]),
+        (1, b"\0new"),
+        (2, b"old"),
+        (2, b"large before"),
+        (2, b"large content"),
+        (3, b""),
+    ] {
+        store.write(id, content).expect("written");
+        assert_eq!(store.read(id).expect("read").as_deref(), Some(content));
+    }
+    drop(store);
+    check_with_files(&path);
 }
 
 #[test]
@@ -190,7 +313,11 @@ fn node() {
             "node does not find better-sqlite3 (npm install better-sqlite3, NODE_PATH)",
         );
     }
-    for (key, one, none) in [(Key::Name, "'one'", "'none'"), (Key::Id, "1", "2")] {
+    for (key, one, none) in [
+        (Key::Name, "'one'", "'none'"),
+        (Key::Id, "1", "2"),
+        (Key::IdWithoutRowid, "1", "2"),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let test = format!(
             "{}\nconst assert = require('assert');\nconst store = openStore('db');\n\
@@ -206,6 +333,21 @@ fn node() {
             .current_dir(folder.path()));
         check(&folder.path().join("db"), key);
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let test = format!(
+        "{}\nconst assert = require('assert');\nconst store = openStore('store');\n\
+         assert.strictEqual(store.read(1), undefined);\n\
+         for (const [id, content] of [[1, 'to be replaced'], [1, '\\0new'], [2, 'old'], [2, 'large before'],\n\
+         \x20 [2, 'large content'], [3, '']]) {{\n\
+         \x20 store.write(id, Buffer.from(content));\n\
+         \x20 assert.deepStrictEqual(store.read(id), Buffer.from(content));\n}}\nstore.close();\n",
+        setup_with_files().code(Language::Node)
+    );
+    fs::write(folder.path().join("snippet.js"), test).expect("written");
+    run(Command::new("node")
+        .arg("snippet.js")
+        .current_dir(folder.path()));
+    check_with_files(&folder.path().join("store"));
 }
 
 #[test]
@@ -235,7 +377,11 @@ fn go() {
             "mattn/go-sqlite3 is not in the cache of modules (go mod download github.com/mattn/go-sqlite3@latest)",
         );
     }
-    for (key, one, none) in [(Key::Name, "\"one\"", "\"none\""), (Key::Id, "1", "2")] {
+    for (key, one, none) in [
+        (Key::Name, "\"one\"", "\"none\""),
+        (Key::Id, "1", "2"),
+        (Key::IdWithoutRowid, "1", "2"),
+    ] {
         let code = setup(key).code(Language::Go);
         fs::write(folder.path().join("store.go"), code).expect("written");
         let test = format!(
@@ -253,4 +399,17 @@ fn go() {
         run(&mut go(&["test", "./..."]));
         check(&folder.path().join("db"), key);
     }
+    let code = setup_with_files().code(Language::Go);
+    fs::write(folder.path().join("store.go"), code).expect("written");
+    let test = "package store\n\nimport (\n\t\"bytes\"\n\t\"testing\"\n)\n\nfunc TestStore(t *testing.T) {\n\
+                \tstore, err := Open(\"store\")\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\
+                \tif content, err := store.Read(1); err != nil || content != nil {\n\t\tt.Fatal(content, err)\n\t}\n\
+                \tfor _, one := range []struct {\n\t\tid      int64\n\t\tcontent string\n\t}{\n\
+                \t\t{1, \"to be replaced\"}, {1, \"\\x00new\"}, {2, \"old\"}, {2, \"large before\"}, {2, \"large content\"}, {3, \"\"},\n\t} {\n\
+                \t\tif err := store.Write(one.id, []byte(one.content)); err != nil {\n\t\t\tt.Fatal(err)\n\t\t}\n\
+                \t\tif content, err := store.Read(one.id); err != nil || !bytes.Equal(content, []byte(one.content)) {\n\t\t\tt.Fatal(content, err)\n\t\t}\n\t}\n\
+                \tif err := store.Close(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n";
+    fs::write(folder.path().join("store_test.go"), test).expect("written");
+    run(&mut go(&["test", "./..."]));
+    check_with_files(&folder.path().join("store"));
 }

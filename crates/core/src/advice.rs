@@ -1,6 +1,7 @@
 //! Advice: where somebody's own files should live. What is wished for ([`wish`]), what is tried
-//! ([`candidate`]), in which stages ([`stage`]), and what follows from what was measured
-//! ([`score`], [`recommendation`]).
+//! ([`candidate`], [`families`]), in which stages ([`stage`]), and what follows from what was measured
+//! ([`score`], [`recommendation`]). Asked for more, it says where the answer turns by size ([`sweep`])
+//! and what each setting is worth ([`ablation`]).
 //!
 //! All is measured in stages, as successive halving does (K. Jamieson and A. Talwalkar, "Non-stochastic
 //! best arm identification and hyperparameter optimization", AISTATS 2016): all candidates for a few
@@ -10,20 +11,29 @@
 //!
 //! Reading a directory, measuring and printing are for others.
 
+pub mod ablation;
 pub mod candidate;
+pub mod circumstances;
+pub mod families;
+pub mod lifecycle;
 pub mod recommendation;
 pub mod score;
 pub mod stage;
+pub mod sweep;
 pub mod wish;
 
 use serde::{Deserialize, Serialize};
 
 use crate::tree_scan::{Duplicates, TreeScan};
 
-pub use candidate::{Candidate, Store, candidates};
+pub use ablation::{Ablation, Change, SettingWorth};
+pub use candidate::{Candidate, Store};
+pub use circumstances::Circumstances;
+pub use families::{Breadth, candidates};
 pub use recommendation::{Answer, Recommendation, recommend};
 pub use score::{Composed, Part, Standing};
 pub use stage::{Purpose, Stage, arm_name};
+pub use sweep::{Sweep, SweepResult};
 pub use wish::{CacheWish, Skew, Wish};
 
 /// What an advice run keeps beside its plan: what was asked, of which files, and how far it came.
@@ -45,6 +55,12 @@ pub struct AdviceRecord {
     /// Classes of sizes that were measured by themselves.
     #[serde(default)]
     pub classes: Vec<SizeClass>,
+    /// What was swept over sizes, if anything was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
+    /// Changes of single settings that were measured, and what they were changes of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ablation: Option<Ablation>,
 }
 
 /// Part of the files, by size.

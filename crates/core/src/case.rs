@@ -9,6 +9,7 @@ use crate::arrivals::Arrivals;
 use crate::dataset::{Dataset, mix};
 use crate::keys::KeyOrder;
 use crate::settings::Settings;
+use crate::units::format_bytes;
 
 /// What a committed write survives. Ordered: each tier includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,13 +44,25 @@ pub enum CacheState {
     DataCold,
     /// Neither content nor the filesystem's knowledge of where it lies is in memory.
     FullyCold,
+    /// In memory as far as so many bytes go, for the process and everything that the kernel caches for it: a part
+    /// of the operations reads from the device, and how many do is what is measured.
+    Limited(u64),
 }
 
 impl CacheState {
     /// Whether content has to come from the device.
     #[must_use]
     pub fn is_cold(self) -> bool {
-        self != Self::Warm
+        matches!(self, Self::DataCold | Self::FullyCold)
+    }
+
+    /// Bytes of memory that there are, if they are limited.
+    #[must_use]
+    pub fn memory_bytes(self) -> Option<u64> {
+        match self {
+            Self::Limited(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 }
 
@@ -59,6 +72,9 @@ impl fmt::Display for CacheState {
             Self::Warm => "warm",
             Self::DataCold => "data-cold",
             Self::FullyCold => "fully-cold",
+            Self::Limited(bytes) => {
+                return write!(formatter, "limited to {}", format_bytes(*bytes));
+            }
         })
     }
 }
@@ -145,7 +161,7 @@ pub enum Workload {
         order: KeyOrder,
         /// Threads that read.
         readers: u32,
-        /// Threads that overwrite: one, or none.
+        /// Threads that overwrite: one, or none; of several each has keys of its own.
         writers: u32,
         /// When operations begin.
         arrivals: Arrivals,
@@ -203,6 +219,15 @@ pub enum Workload {
         tree: Option<String>,
         /// The recording ends soon after so many milliseconds, done or not; 0: never.
         limit_ms: u64,
+    },
+    /// The whole life of a store: it is filled, aged, looked at, copied, cleaned up and emptied; an operation is
+    /// one replacement of an object ([`crate::storage_age`]), a slice is one life. What happens once in it is
+    /// in the trial's resources: see [`crate::lifecycle`].
+    Lifecycle {
+        /// Ages at which the store is looked at, ascending; the last is the oldest it gets.
+        ages: Vec<u32>,
+        /// Objects of a hundred that are removed before the store is cleaned up.
+        removed_percent: u32,
     },
 }
 
@@ -291,7 +316,8 @@ impl Workload {
             Self::Overwrite { .. }
             | Self::Import { .. }
             | Self::Update { .. }
-            | Self::JobQueue { .. } => true,
+            | Self::JobQueue { .. }
+            | Self::Lifecycle { .. } => true,
         }
     }
 
@@ -304,7 +330,10 @@ impl Workload {
             | Self::Update { order, .. }
             | Self::Load { order, .. } => *order,
             Self::PointQuery { .. } | Self::Traffic { .. } => KeyOrder::Random,
-            Self::Import { .. } | Self::JobQueue { .. } | Self::Index { .. } => KeyOrder::Ascending,
+            Self::Import { .. }
+            | Self::JobQueue { .. }
+            | Self::Index { .. }
+            | Self::Lifecycle { .. } => KeyOrder::Ascending,
         }
     }
 
@@ -315,7 +344,7 @@ impl Workload {
             Self::Read { .. } | Self::Overwrite { .. } | Self::Load { .. } => Shape::Blobs,
             Self::PointQuery { .. } | Self::Update { .. } | Self::Traffic { .. } => Shape::Rows,
             Self::Import { .. } => Shape::NoRows,
-            Self::JobQueue { .. } => Shape::NoBlobs,
+            Self::JobQueue { .. } | Self::Lifecycle { .. } => Shape::NoBlobs,
             Self::Index { .. } => Shape::Tree,
         }
     }
@@ -377,7 +406,8 @@ impl Workload {
             Self::Read { .. }
             | Self::Overwrite { .. }
             | Self::Import { .. }
-            | Self::Update { .. } => 1,
+            | Self::Update { .. }
+            | Self::Lifecycle { .. } => 1,
             Self::PointQuery { threads, .. } | Self::JobQueue { threads, .. } => *threads,
             Self::Index {
                 way: IndexWay::Naive,
@@ -419,6 +449,7 @@ impl Workload {
             Self::Load { .. } => "read and overwrite",
             Self::JobQueue { .. } => "job",
             Self::Index { .. } => "index",
+            Self::Lifecycle { .. } => "replacement",
         }
     }
 }
@@ -445,6 +476,13 @@ pub struct Case {
     /// Who is asked before a file is opened.
     #[serde(default, skip_serializing_if = "Scanner::is_none")]
     pub scanner: Scanner,
+    /// How often every blob of the store has been replaced before: see [`crate::storage_age`].
+    #[serde(default, skip_serializing_if = "is_new")]
+    pub age: u32,
+}
+
+fn is_new(age: &u32) -> bool {
+    *age == 0
 }
 
 impl Case {
@@ -467,6 +505,13 @@ impl Case {
         // It came later: cases without one are who they were.
         if !self.scanner.is_none() {
             canonical.push_str(&format!("|scanner {}", self.scanner));
+        }
+        if let Some(bytes) = self.cache.memory_bytes() {
+            // In words it is rounded.
+            canonical.push_str(&format!("|memory {bytes}"));
+        }
+        if self.age > 0 {
+            canonical.push_str(&format!("|age {}", self.age));
         }
         format!("{:012x}", fingerprint(&canonical) >> 16)
     }
@@ -515,6 +560,7 @@ mod tests {
             durability: Durability::ProcessCrash,
             cache: CacheState::Warm,
             scanner: Scanner::None,
+            age: 0,
         }
     }
 
@@ -535,6 +581,9 @@ mod tests {
         assert_ne!(first.id(), other.id());
         let mut other = case();
         other.scanner = Scanner::Reads;
+        assert_ne!(first.id(), other.id());
+        let mut other = case();
+        other.age = 4;
         assert_ne!(first.id(), other.id());
     }
 

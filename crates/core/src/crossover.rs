@@ -22,6 +22,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::Serialize;
 
 use crate::measurements::{Cost, Measurements};
 use crate::statistics::{DEFAULT_CONFIDENCE, FEWEST_ROUNDS, Interval, t_interval};
@@ -61,7 +62,8 @@ struct Point {
 }
 
 /// Where blobs of a size are read or written faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// In the database.
     Inside,
@@ -72,7 +74,7 @@ pub enum Side {
 }
 
 /// Where the answer turns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Crossing {
     /// Bytes of a blob at which the ratio is 1.
     pub bytes: f64,
@@ -83,7 +85,7 @@ pub struct Crossing {
 }
 
 /// What follows from a curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Crossover {
     /// The side of every size that was measured, in ascending order.
     pub sides: Vec<(f64, Side)>,

@@ -126,6 +126,18 @@ impl KeyWalk {
         other
     }
 
+    /// A walk around every `parts`-th of the same keys, beginning with the one at `part`, that starts at `offset`
+    /// of them: of several such walks no two meet. One part is the whole.
+    ///
+    /// # Panics
+    /// If there are fewer keys than parts.
+    #[must_use]
+    pub fn part(&self, part: u32, parts: u32, offset: f64) -> Self {
+        let keys = self.keys.iter().skip(part as usize);
+        let keys: Vec<u32> = keys.step_by(parts.max(1) as usize).copied().collect();
+        Self::new(keys, offset)
+    }
+
     /// Goes back to where the walk stood, as [`KeyWalk::position`] has said.
     pub fn return_to(&mut self, position: usize) {
         self.position = position % self.keys.len();

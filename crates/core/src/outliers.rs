@@ -98,6 +98,7 @@ mod tests {
             major_faults: Some(0),
             involuntary_context_switches: Some(0),
             machine_steal_ns: Some(0),
+            device_read_ns: None,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::explanation::{Explanation, Share};
 use crate::names::{is_plain, nearest};
 use crate::settings::{SettingSpecification, Settings, SettingsError};
 use crate::stopping::Stopping;
+use crate::storage_age::OLDEST;
 use crate::suite::{
     Chart, ChartKind, Claim, PublishedRate, Suite, SuiteArm, SuiteError, SuiteGroup, SuiteWorkload,
     Versus,
@@ -428,6 +429,9 @@ impl Resolver<'_> {
         arm: &SuiteArm,
         dataset: &Dataset,
     ) -> Result<Vec<Arm>, SuiteError> {
+        if !arm.workload.ages.is_empty() {
+            return self.aged(group, arm, dataset);
+        }
         // Arms of a load may differ in nothing but how much is due.
         let with_rate = |mut one: Arm| {
             if let Workload::Load { arrivals, .. } = one.case.workload
@@ -454,6 +458,33 @@ impl Resolver<'_> {
             Ok(with_rate(one))
         };
         arm.threads.iter().map(of_threads).collect()
+    }
+
+    /// The arms that an arm with storage ages stands for.
+    fn aged(
+        &self,
+        group: &SuiteGroup,
+        arm: &SuiteArm,
+        dataset: &Dataset,
+    ) -> Result<Vec<Arm>, SuiteError> {
+        let aged = |age: &u32| {
+            self.check_ages(&arm.name, std::slice::from_ref(age))?;
+            let mut one = self.arm(group, arm, dataset, 1)?;
+            one.case.age = *age;
+            one.name = format!("{}-age-{age}", arm.name);
+            one.label = format!("{}, age {age}", arm.label);
+            Ok(one)
+        };
+        arm.workload.ages.iter().map(aged).collect()
+    }
+
+    fn check_ages(&self, arm: &str, ages: &[u32]) -> Result<(), SuiteError> {
+        let ascend = ages.windows(2).all(|two| two[0] < two[1]);
+        if ascend && ages.last().is_some_and(|last| *last <= OLDEST) {
+            return Ok(());
+        }
+        let hint = format!("they are numbers from 0 to {OLDEST}, in ascending order");
+        Err(self.error(format!("arm `{arm}`: impossible storage ages"), hint))
     }
 
     fn arm(
@@ -503,6 +534,7 @@ impl Resolver<'_> {
                 durability,
                 cache: group.cache,
                 scanner: arm.scanner.unwrap_or_default(),
+                age: 0,
             },
             published_rate: published.next(),
             further_published_rates: published.collect(),
@@ -576,6 +608,18 @@ impl Resolver<'_> {
             }
             Workload::Index { .. } => {
                 self.check_index(arm)?;
+                Ok(workload)
+            }
+            Workload::Lifecycle {
+                ref ages,
+                removed_percent,
+            } => {
+                self.check_ages(&arm.name, ages)?;
+                if ages.last() == Some(&0) || !(1..=99).contains(&removed_percent) {
+                    let hint = "the last of `ages` is 1 or more, `removed_percent` from 1 to 99";
+                    let problem = in_arm("no life of a store".to_owned());
+                    return Err(self.error(problem, hint.to_owned()));
+                }
                 Ok(workload)
             }
             workload => Ok(workload),

@@ -110,5 +110,9 @@ fn slice_ns(measurements: &Measurements<'_>, group: &Group, arm: &Arm) -> f64 {
             ..
         } => limited(operations, limit_ms),
         Workload::Index { limit_ms, .. } => limited(arm.case.dataset.count, limit_ms),
+        Workload::Lifecycle { ref ages, .. } => limited(
+            arm.case.dataset.count * crate::lifecycle::replacements(ages),
+            0,
+        ),
     }
 }

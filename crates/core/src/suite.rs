@@ -207,6 +207,13 @@ pub enum SuiteWorkload {
         /// Longest time of one recording in milliseconds; 0: none.
         limit_ms: u64,
     },
+    /// As [`Workload::Lifecycle`].
+    Lifecycle {
+        /// Ages at which the store is looked at, ascending.
+        ages: Vec<u32>,
+        /// Objects of a hundred that are removed before the store is cleaned up.
+        removed_percent: u32,
+    },
 }
 
 /// What an arm may have of its own in its group's workload. What the workload has no use for is
@@ -230,6 +237,10 @@ pub struct ArmWorkload {
     pub arrivals: Option<Arrivals>,
     /// Whether several readers are threads or processes.
     pub readers_are: Option<Readers>,
+    /// Storage ages of what is read ([`crate::storage_age`]). With them the arm stands for several arms, named
+    /// and labelled after it: `files` with `[0, 4]` for `files-age-0` and `files-age-4`.
+    #[serde(default)]
+    pub ages: Vec<u32>,
 }
 
 impl SuiteWorkload {
@@ -328,6 +339,13 @@ impl SuiteWorkload {
                     limit_ms: own.limit_ms.unwrap_or(*limit_ms),
                 }
             }
+            Self::Lifecycle {
+                ages,
+                removed_percent,
+            } => Workload::Lifecycle {
+                ages: ages.clone(),
+                removed_percent: *removed_percent,
+            },
         })
     }
 
@@ -339,6 +357,7 @@ impl SuiteWorkload {
         let is_update = matches!(self, Self::Update { .. });
         let is_load = matches!(self, Self::Load { .. });
         let is_index = matches!(self, Self::Index { .. });
+        let is_read = matches!(self, Self::Read { .. });
         let is_limited =
             is_update || is_index || matches!(self, Self::Import { .. } | Self::JobQueue { .. });
         let has_threads =
@@ -360,6 +379,7 @@ impl SuiteWorkload {
             ("limit_ms", own.limit_ms.is_some(), is_limited),
             ("writing", own.writing.is_some(), is_traffic),
             ("way", own.way.is_some(), is_index),
+            ("ages", !own.ages.is_empty(), is_read),
             ("threads", !arm.threads.is_empty(), has_threads),
         ];
         match given.iter().find(|(_, given, useful)| *given && !useful) {
@@ -379,6 +399,7 @@ impl SuiteWorkload {
             | Self::PointQuery { .. }
             | Self::Traffic { .. }
             | Self::Index { .. }
+            | Self::Lifecycle { .. }
             | Self::Load { .. } => None,
         }
     }

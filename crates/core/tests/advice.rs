@@ -5,10 +5,12 @@
 mod fixture;
 
 use fixture::{assert_near, ended, occupies, reading, run, steady, writing};
+use sqlitmus_core::advice::ablation::changes;
 use sqlitmus_core::advice::recommendation::{Answer, ranking, recommend};
+use sqlitmus_core::advice::sweep::SweptWhat;
 use sqlitmus_core::advice::{
-    AdviceRecord, CacheWish, Purpose, SampleFacts, Skew, Stage, TreeFacts, Wish, arm_name,
-    candidates,
+    Ablation, AdviceRecord, Breadth, CacheWish, Purpose, SampleFacts, Skew, Stage, Sweep,
+    TreeFacts, Wish, arm_name, candidates,
 };
 use sqlitmus_core::case::Durability;
 use sqlitmus_core::run::{Outcome, Run};
@@ -24,15 +26,22 @@ fn record(finalists: &[&str]) -> AdviceRecord {
         cache: CacheWish::Warm,
         durability: Durability::ProcessCrash,
         worth: 0.1,
+        circumstances: Default::default(),
     };
     AdviceRecord {
-        candidates: candidates(wish.durability, wish.other_durability()),
+        candidates: candidates(
+            &TreeFacts::default(),
+            (wish.durability, wish.other_durability()),
+            Breadth::Eight,
+        ),
         wish,
         tree: TreeFacts::default(),
         finalists: finalists.iter().map(|name| (*name).to_owned()).collect(),
         selected_with: SampleFacts::default(),
         confirmed_with: SampleFacts::default(),
         classes: Vec::new(),
+        sweep: None,
+        ablation: None,
     }
 }
 
@@ -175,7 +184,7 @@ fn the_selection_ranks_and_decides_nothing() {
     let costs = [("files", 1000, 1000), (SECOND, 500, 500), (BEST, 400, 400)];
     add_stage(&mut run, Stage::Select, 8, &costs);
     assert_eq!(ranking(&run, Stage::Select), [BEST, SECOND]);
-    assert!(ranking(&run, Stage::Halve).is_empty());
+    assert!(ranking(&run, Stage::Halve(1)).is_empty());
     let found = recommend(&run).expect("advice");
     assert_eq!((found.answer, found.database), (Answer::NotSure, None));
     // Once confirmed, it is the confirmation that counts.
@@ -203,4 +212,115 @@ fn a_candidate_that_failed_says_why_and_is_last() {
     let failed = failed.expect("it stands in the table");
     assert_eq!(failed.reason.as_deref(), Some("it burned"));
     assert_eq!(failed.composed, None);
+}
+
+/// A group of two arms and the twin of the first, every round of which costs the same.
+fn add_pair(run: &mut Run, group: &str, writes: bool, arms: [(&str, u64); 2]) {
+    let names = arms.map(|(arm, _)| format!("{group}.{arm}"));
+    let named: Vec<&str> = names.iter().map(String::as_str).collect();
+    run.plan.groups.push(match writes {
+        true => writing(group, &named),
+        false => reading(group, &named),
+    });
+    for (name, (_, cost)) in names.iter().zip(arms) {
+        run.trials.extend(steady(name, 8, cost));
+    }
+    let twin = format!("{}~twin", names[0]);
+    run.trials.extend(steady(&twin, 8, arms[0].1));
+}
+
+#[test]
+fn the_answer_turns_where_the_mixture_does() {
+    let mut run = confirmed(8, &[("files", 1000, 1000), (BEST, 500, 500)]);
+    // Reading turns between the first two sizes, writing between the last two; with nine reads to a write
+    // that each take as long the mixture turns where reading does.
+    let sizes = [
+        (10_000, [(1000, 500), (1000, 500)]),
+        (100_000, [(1000, 2000), (1000, 500)]),
+        (1_000_000, [(1000, 2000), (1000, 2000)]),
+    ];
+    for (bytes, [read, write]) in sizes {
+        for (half, writes, costs) in [("read", false, read), ("write", true, write)] {
+            let group = format!("sweep-{half}-{bytes}");
+            let arms = [("outside", costs.0), ("inside", costs.1)];
+            add_pair(&mut run, &group, writes, arms);
+        }
+    }
+    assert_eq!(recommend(&run).expect("advice").sweep, None);
+    let record = run.plan.advice.as_mut().expect("a record");
+    record.sweep = Some(Sweep {
+        inside: BEST.to_owned(),
+        sizes: sizes.iter().map(|(bytes, _)| *bytes).collect(),
+    });
+    let found = recommend(&run).expect("advice").sweep.expect("a sweep");
+    let crossing = |what: SweptWhat| {
+        let curve = found.curves.iter().find(|curve| curve.what == what);
+        let curve = curve.expect("a curve");
+        assert_eq!(curve.points.len(), 3);
+        assert_eq!(curve.crossover.crossings.len(), 1, "{}", curve.words);
+        curve.crossover.crossings[0].bytes
+    };
+    let middle = 10_000.0 * 10f64.sqrt();
+    assert_near(crossing(SweptWhat::Reading) / middle, 1.0);
+    assert_near(crossing(SweptWhat::Writing) / middle / 10.0, 1.0);
+    // 0.9 / 0.5 + 0.1 / 2 is 1.85: ln 2 above 0 at the first size, ln 1.85 below it at the second.
+    let share = 2f64.ln() / (2f64.ln() + 1.85f64.ln());
+    let expected = 10_000.0 * 10f64.powf(share);
+    assert_near(crossing(SweptWhat::Mixture) / expected, 1.0);
+    assert!(
+        found.curves[0].words.starts_with("inside below 33"),
+        "{}",
+        found.curves[0].words
+    );
+}
+
+#[test]
+fn a_setting_is_worth_what_is_lost_without_it() {
+    let mut run = confirmed(8, &[("files", 1000, 1000), (BEST, 500, 500)]);
+    let record = run.plan.advice.as_mut().expect("a record");
+    let best = record.candidates.iter().find(|one| one.name == BEST);
+    let mut changes = changes(best.expect("a candidate"), Durability::ProcessCrash);
+    changes.retain(|change| {
+        ["page_size-4096", "transaction-10", "mmap-0"].contains(&change.name.as_str())
+    });
+    assert_eq!(changes.len(), 3);
+    record.ablation = Some(Ablation {
+        best: BEST.to_owned(),
+        changes,
+    });
+    add_pair(
+        &mut run,
+        "ablate-read",
+        false,
+        [("best", 500), ("page_size-4096", 625)],
+    );
+    add_pair(
+        &mut run,
+        "ablate-write",
+        true,
+        [("best", 500), ("page_size-4096", 1000)],
+    );
+    let arm = "ablate-write.transaction-10";
+    run.plan.groups.last_mut().expect("a group").arms[1].name = arm.to_owned();
+    for trial in &mut run.trials {
+        if trial.arm == "ablate-write.page_size-4096" {
+            trial.arm = arm.to_owned();
+        }
+    }
+    let found = recommend(&run).expect("advice").ablation;
+    let of = |words: &str| {
+        let found = found.iter().find(|one| one.words.contains(words));
+        found.expect("a setting")
+    };
+    // Reading alone was measured of one, writing alone of another; of the third nothing.
+    assert_eq!(of("page_size 65536 instead of 4096").composed, None);
+    let batched = of("10 at once");
+    assert!(!batched.is_put_back);
+    let composed = batched.composed.expect("writing differs, reading does not");
+    assert_near(composed.write.expect("measured").ratio, 2.0);
+    assert_near(composed.ratio, 0.9 + 0.1 * 2.0);
+    assert_eq!(
+        of("mmap").reason.as_deref(),
+        Some("there was no time for it")
+    );
 }

@@ -5,6 +5,7 @@
 //! limit) and `packfile` (the fair competitor that comparisons forget). What is measured with an
 //! engine, and in which order, is left to the callers.
 
+pub mod ageing;
 pub mod conformance;
 mod engine;
 pub mod external;

@@ -25,7 +25,7 @@ use sqlitmus_core::settings::{SettingKind, SettingSpecification, Settings};
 
 use crate::engine::{Capabilities, Content, Engine, EngineError, ReadBack, Session, Store, Writer};
 
-pub use list::{FileContent, FileList, ListedFile};
+pub use list::{ChangedFile, FileContent, FileList, ListedFile};
 
 /// Somebody's files, where they are.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,14 @@
 //! What runs, in which order and for how long comes from outside, and so does the judgement: a
 //! workload returns where in the key order it was and what it consumed.
 
+mod blobs;
 mod import;
 mod job_queue;
 mod load;
+mod overwrite;
 mod pacing;
 mod point_query;
+mod read;
 mod team;
 mod traffic;
 mod transaction;
@@ -25,6 +28,8 @@ use sqlitmus_core::latencies::Latencies;
 
 use crate::engine::{EngineError, ReadBack};
 use crate::rows::{Counters, RowSession, RowStore, UserTotals};
+
+pub use blobs::{BlobLeadIn, BlobPreparation, BlobStretch, RunningBlobs, Slowing, prepare_blobs};
 
 /// Latencies are recorded up to this; longer ones count as this.
 const LONGEST_LATENCY_NS: u64 = 60_000_000_000;
@@ -108,7 +113,7 @@ pub trait Running {
     fn verify(&mut self, keys: &[u64]) -> Result<Vec<u64>, EngineError>;
 }
 
-/// Prepares a workload that may have several threads.
+/// Prepares a workload that may have several threads; those on blobs have one, and [`prepare_blobs`].
 ///
 /// # Errors
 /// The store cannot be opened, or the engine or its settings do not fit the workload.
@@ -121,10 +126,12 @@ pub fn prepare(preparation: &Preparation<'_>) -> Result<Box<dyn Running>, Engine
         Workload::Load { .. } => Box::new(load::Load::prepare(preparation)?),
         Workload::JobQueue { .. } => Box::new(job_queue::JobQueue::prepare(preparation)?),
         Workload::Read { .. } | Workload::Overwrite { .. } => {
-            return Err(unfit("blobs are read and overwritten elsewhere"));
+            return Err(unfit("blobs are for `prepare_blobs`"));
         }
         // Walking is no engine's business.
         Workload::Index { .. } => return Err(unfit("trees are recorded elsewhere")),
+        // So are copies, clean-ups and removals of whole stores.
+        Workload::Lifecycle { .. } => return Err(unfit("lives of stores are lived elsewhere")),
     })
 }
 

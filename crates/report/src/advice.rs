@@ -1,7 +1,9 @@
-//! Advice as text: one page that begins with the answer ([`terminal()`]), the same for programs
+//! Advice as text: one page that begins with the answer ([`terminal()`], [`markdown()`]), the same for programs
 //! ([`json()`]), and what to paste ([`snippet`]). What follows from the figures is decided in
 //! [`sqlitmus_core::advice`].
 
+pub(crate) mod further;
+mod markdown;
 pub(crate) mod sentences;
 pub mod snippet;
 mod table;
@@ -11,9 +13,13 @@ use sqlitmus_core::advice::{AdviceRecord, Recommendation};
 use sqlitmus_core::run::Run;
 
 use crate::Look;
+use crate::lifecycle;
 use crate::terminal::{Ink, Tone};
 use crate::text::wrap;
+use further::Section;
 use snippet::Language;
+
+pub use markdown::markdown;
 
 /// Version of the JSON.
 const FORMAT: &str = "sqlitmus-advice-1";
@@ -70,6 +76,10 @@ pub fn terminal(
             page.item(&change);
         }
     }
+    for section in further::sections(recommendation) {
+        page.section(&section);
+    }
+    page.lives(run);
     page.paste(run, record, recommendation, languages);
     let mut text = page.lines.join("\n");
     text.push('\n');
@@ -104,6 +114,25 @@ impl Page {
         }
     }
 
+    /// A part of a thorough run.
+    fn section(&mut self, section: &Section) {
+        self.blank();
+        self.text(section.heading, Tone::Heading);
+        for sentence in &section.sentences {
+            self.text(sentence, Tone::Plain);
+        }
+        self.blank();
+        self.lines.extend(section.table.lines(self.columns));
+    }
+
+    /// What becomes of the stores when they are old, if that was measured.
+    fn lives(&mut self, run: &Run) {
+        for table in lifecycle::tables(run) {
+            self.blank();
+            self.lines.extend(table.lines(self.columns));
+        }
+    }
+
     /// Connection, schema, reading and writing, for the database that was best.
     fn paste(
         &mut self,
@@ -113,6 +142,10 @@ impl Page {
         languages: &[Language],
     ) {
         let Some(setup) = snippet::Setup::of(record, recommendation) else {
+            if let Some(reason) = snippet::without_code(record, recommendation) {
+                self.blank();
+                self.text(&reason, Tone::Plain);
+            }
             return;
         };
         self.blank();
@@ -134,6 +167,17 @@ impl Page {
 /// The answer for programs.
 #[must_use]
 pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) -> String {
+    let answer = object_of(run, recommendation, languages);
+    let mut text = serde_json::to_string_pretty(&answer).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+pub(crate) fn object_of(
+    run: &Run,
+    recommendation: &Recommendation,
+    languages: &[Language],
+) -> Value {
     let record = run.plan.advice.as_deref();
     let setup = record.and_then(|record| snippet::Setup::of(record, recommendation));
     let code: serde_json::Map<String, Value> = setup
@@ -148,7 +192,7 @@ pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) 
             languages.iter().map(of)
         })
         .collect();
-    let answer = object!({
+    object!({
         "format": FORMAT,
         "run": run.head.id,
         "sqlitmus_version": run.head.sqlitmus_version,
@@ -162,8 +206,6 @@ pub fn json(run: &Run, recommendation: &Recommendation, languages: &[Language]) 
         "recommendation": recommendation,
         "settings": setup.as_ref().map(snippet::Setup::settings),
         "snippets": code,
-    });
-    let mut text = serde_json::to_string_pretty(&answer).unwrap_or_default();
-    text.push('\n');
-    text
+        "lifecycle": lifecycle::json(run),
+    })
 }

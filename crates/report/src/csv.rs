@@ -7,7 +7,7 @@ use sqlitmus_core::run::{Outcome, Run, Sample, Trial};
 use crate::proved::Proved;
 use crate::svg::csv_cell;
 
-const COLUMNS: [&str; 34] = [
+const COLUMNS: [&str; 35] = [
     "run_id",
     "started_utc",
     "suite",
@@ -37,6 +37,7 @@ const COLUMNS: [&str; 34] = [
     "major_faults",
     "machine_steal_ns",
     "involuntary_context_switches",
+    "device_read_ns",
     "durability_claim",
     "process_kills",
     "process_kills_broken",
@@ -114,9 +115,9 @@ fn trial_cells(run: &Run, trial: &Trial) -> String {
     cells.map(|cell| csv_cell(&cell)).join(",")
 }
 
-fn sample_cells(run: &Run, trial: &Trial, sample: Option<&Sample>) -> [String; 12] {
+fn sample_cells(run: &Run, trial: &Trial, sample: Option<&Sample>) -> [String; 13] {
     let Some(sample) = sample else {
-        return ["0", "", "", "", "", "", "", "", "", "", "", ""].map(str::to_owned);
+        return ["0", "", "", "", "", "", "", "", "", "", "", "", ""].map(str::to_owned);
     };
     let refuted = run
         .trials
@@ -141,5 +142,6 @@ fn sample_cells(run: &Run, trial: &Trial, sample: Option<&Sample>) -> [String; 1
         known(sample.major_faults),
         known(sample.machine_steal_ns),
         known(sample.involuntary_context_switches),
+        known(sample.device_read_ns),
     ]
 }

@@ -15,7 +15,9 @@ use sqlitmus_core::units::{format_bytes, format_ratio};
 
 use crate::figures::bare_ratio;
 use crate::text::{fit, right, wrap};
-use crate::views::blob_sizes::{Found, LEAST_SIZES, PAGE_SIZE, family, found, page_size, sizes};
+use crate::views::blob_sizes::{
+    Found, LEAST_SIZES, PAGE_SIZE, family, found, page_size, size_point, sizes,
+};
 
 /// The grid of a run.
 pub(crate) struct Grid {
@@ -100,7 +102,7 @@ impl Grid {
         let crossover = |row: &u64| {
             let points: Vec<SizePoint> = columns
                 .iter()
-                .filter_map(|column| point(run, &measurements, at(*row, *column)?))
+                .filter_map(|column| size_point(run, &measurements, at(*row, *column)?))
                 .collect();
             Curve::new(&points).map(|curve| curve.crossover())
         };
@@ -242,15 +244,4 @@ fn computed(case: &Case) -> Option<f64> {
         bytes.into(),
         case.dataset.count,
     ))
-}
-
-fn point(run: &Run, measurements: &Measurements<'_>, arm: &Found<'_>) -> Option<SizePoint> {
-    let (group, _) = run.plan.arm(arm.name)?;
-    SizePoint::of(
-        measurements,
-        &group.baseline,
-        arm.name,
-        arm.bytes,
-        Cost::Acknowledged,
-    )
 }

@@ -52,6 +52,7 @@
 //!                        construction): ns, interval, share (of the whole); suspected
 //! shares        objects  sentence, ratio, interval, reason
 //! environment   objects  name, value
+//! advice        object   of advice runs alone: what `sqlitmus advise --json` prints, without code
 //! ```
 //!
 //! A comparison is an object of `versus` (an arm's name), `cost` (`acknowledged`, `settled` or
@@ -71,6 +72,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use sqlitmus_core::advice::recommend;
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, ChartAnalysis, ChartRow, Compared};
 use sqlitmus_core::case::Case;
 use sqlitmus_core::claims::{ClaimResult, Judgement};
@@ -119,7 +121,7 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
         arms.map(move |measured| arm(run, measurements, proved, group, measured))
     });
     let environment = run.environment.iter();
-    json!({
+    let mut object = json!({
         "format": FORMAT,
         "run": run.head,
         "question": run.plan.question,
@@ -156,7 +158,11 @@ fn object(run: &Run, analysis: &Analysis) -> Value {
         "environment": environment
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect::<Vec<_>>(),
-    })
+    });
+    if let Some(found) = recommend(run) {
+        object["advice"] = crate::advice::object_of(run, &found, &[]);
+    }
+    object
 }
 
 fn arm(

@@ -25,6 +25,7 @@ mod figures;
 mod grid;
 mod html;
 mod json;
+mod lifecycle;
 mod load;
 mod machine;
 mod markdown;

@@ -11,6 +11,7 @@ use crate::builds;
 use crate::explanation;
 use crate::figures::{DASH, bare_ratio, judged, microseconds, plus_minus, quantile};
 use crate::grid::Grid;
+use crate::lifecycle;
 use crate::load;
 use crate::oltp::{self, RateRow, tables};
 use crate::proved::{NOTHING_PROVED, Proved};
@@ -136,7 +137,8 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
     }
     let of_readers = scaling::of(run);
     let of_readers = of_readers.iter().map(scaling::Scaling::table);
-    for table in load::tables(run, analysis).into_iter().chain(of_readers) {
+    let all = load::tables(run, analysis).into_iter();
+    for table in all.chain(of_readers).chain(lifecycle::tables(run)) {
         page.line(&format!("### {}", escape(&table.title)));
         let (headings, rows) = table.cells();
         page.table(&headings, rows);
@@ -425,13 +427,18 @@ fn cells(run: &Run, chart: &ChartAnalysis, row: &ChartRow) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Page {
+pub(crate) struct Page {
     text: String,
 }
 
 impl Page {
+    /// What it has come to.
+    pub(crate) fn text(self) -> String {
+        self.text
+    }
+
     /// A paragraph; nothing if it is empty. What it says is Markdown.
-    fn line(&mut self, markdown: &str) {
+    pub(crate) fn line(&mut self, markdown: &str) {
         if markdown.trim().is_empty() {
             return;
         }
@@ -443,7 +450,7 @@ impl Page {
     }
 
     /// A table; the first column is text, the others figures. Rows may be shorter than the headings.
-    fn table(&mut self, headings: &[String], rows: Vec<Vec<String>>) {
+    pub(crate) fn table(&mut self, headings: &[String], rows: Vec<Vec<String>>) {
         let row = |cells: &[String]| {
             let filled =
                 (0..headings.len()).map(|index| cells.get(index).map_or("", String::as_str));
@@ -461,7 +468,7 @@ impl Page {
 
 /// A text in which nothing is markup: characters that GitHub's Markdown acts on are escaped, those that make
 /// links, mentions and references of other pages too.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for letter in clean(text).chars() {
         match letter {

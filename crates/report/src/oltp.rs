@@ -8,7 +8,7 @@
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
 use sqlitmus_core::case::Workload;
 use sqlitmus_core::plan::{Arm, Group};
-use sqlitmus_core::run::{Outcome, Run, Trial, is_level};
+use sqlitmus_core::run::{Outcome, Run, Sample, Trial, is_level};
 use sqlitmus_core::suite::PublishedRate;
 use sqlitmus_core::units::{format_count, format_duration};
 
@@ -111,8 +111,10 @@ pub(crate) fn tables_of<'a>(
 /// Whether a group is shown as rates.
 pub(crate) fn is_shown(group: &Group) -> bool {
     let mut arms = group.arms.iter();
-    // A load has a view of its own: see `crate::load`.
-    arms.any(|arm| !arm.case.workload.is_about_blobs()) && !crate::load::is_shown(group)
+    // A load has a view of its own: see `crate::load`; so have lives: `crate::lifecycle`.
+    arms.any(|arm| !arm.case.workload.is_about_blobs())
+        && !crate::load::is_shown(group)
+        && !crate::lifecycle::is_shown(group)
 }
 
 fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
@@ -128,6 +130,7 @@ fn table(run: &Run, group: &Group, measured: &GroupAnalysis) -> RateTable {
         notes.extend(copies(run, arm, analysed));
         notes.extend(recording(run, arm, analysed));
     }
+    notes.extend(tolerated(run, group));
     let published: Vec<String> = group.arms.iter().flat_map(published).collect();
     notes.extend_from_slice(&published);
     notes.extend(oltp_contention::notes(run, group, measured));
@@ -167,6 +170,7 @@ fn unit(workload: &Workload) -> &'static str {
         Workload::Load { .. } => "blobs",
         Workload::JobQueue { .. } => "jobs of 13 writes, latency of a job",
         Workload::Index { .. } => "entries of a tree",
+        Workload::Lifecycle { .. } => "replacements of a blob",
         Workload::Read { .. } | Workload::Overwrite { .. } => "blobs",
     }
 }
@@ -318,6 +322,21 @@ fn scaled(run: &Run, arm: &Arm, analysed: &ArmAnalysis) -> Option<String> {
         format_duration(whole_ns as u64),
         format_count(rate.count),
         seconds(rate.elapsed_ns),
+    ))
+}
+
+/// Slices that count though something was read from a device in them: it took too little time to matter.
+fn tolerated(run: &Run, group: &Group) -> Option<String> {
+    let trials = group.arms.iter().flat_map(|arm| trials(run, arm));
+    let shares: Vec<f64> = trials
+        .flat_map(|trial| &trial.samples)
+        .filter_map(Sample::tolerated_share)
+        .collect();
+    let longest = shares.iter().copied().reduce(f64::max)?;
+    let slices = crate::summary::plural(shares.len() as u64, "slice", "slices");
+    Some(format!(
+        "Counted as warm: {slices} in which the device was read, for at most {} of the time.",
+        crate::figures::percent(longest),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Sections of the page about several readers: how they scale, and what they wait under load.
+//! Sections of the page that are tables first: how several readers scale, what they wait under load, and the life of stores.
 
 use maud::{Markup, html as markup};
 use sqlitmus_core::analysis::Analysis;
@@ -6,9 +6,9 @@ use sqlitmus_core::run::Run;
 
 use crate::html::page::Figures;
 use crate::views::{latency_curves, readers};
-use crate::{load, scaling};
+use crate::{lifecycle, load, scaling};
 
-/// A section for each group.
+/// A section for each table.
 pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Markup {
     let loads = run
         .plan
@@ -35,6 +35,12 @@ pub(crate) fn sections(figures: Figures, run: &Run, analysis: &Analysis) -> Mark
                     (figures.with_data(&view, &markup! { "The dashed curve is the ideal: as many times as fast as there are readers, up to the number of processors. Bands are 95% intervals." }))
                 }
                 (found.table().markup())
+            }
+        }
+        @for table in lifecycle::tables(run) {
+            section {
+                h2 { (table.title) }
+                (table.markup())
             }
         }
     }

@@ -33,7 +33,7 @@ mod stacks;
 pub use axis::{Axis, Scale, bytes, percentile, plain, ratio};
 pub use bars::{Bar, Bars, BarsBody, BarsRow, Mark, RatioScale, Shape};
 pub use heat_map::{Cell, HeatMap, HeatPanel};
-pub use lines::{LineChart, Point, Series};
+pub use lines::{CrossingMark, LineChart, Point, Series};
 pub use rounds::{RoundMark, Rounds, RoundsRow};
 pub use scatter::{Scatter, ScatterPoint};
 pub use stacks::{Stack, Stacks};

@@ -22,6 +22,7 @@ use crate::builds;
 use crate::explanation_terminal;
 use crate::figures::legend_of;
 use crate::grid::Grid;
+use crate::lifecycle;
 use crate::load;
 use crate::oltp_terminal;
 use crate::proved::Proved;
@@ -115,6 +116,7 @@ impl Page<'_> {
         for table in load::tables(self.run, self.analysis)
             .into_iter()
             .chain(of_readers)
+            .chain(lifecycle::tables(self.run))
         {
             self.blank();
             self.lines.extend(table.lines(self.columns));

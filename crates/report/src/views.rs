@@ -18,6 +18,7 @@ pub(crate) mod blob_sizes;
 pub(crate) mod device_reads;
 pub(crate) mod explained_parts;
 pub(crate) mod latency_curves;
+pub(crate) mod lifecycle;
 pub(crate) mod readers;
 pub(crate) mod round_values;
 pub(crate) mod throughput;
@@ -47,6 +48,7 @@ pub(crate) struct View {
 pub(crate) fn of_run(run: &Run, analysis: &Analysis) -> Vec<View> {
     let mut views = Vec::new();
     views.extend(device_reads::views(run, analysis));
+    views.extend(lifecycle::views(run));
     views.retain(|view| !view.charts.is_empty());
     views
 }

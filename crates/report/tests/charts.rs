@@ -3,9 +3,9 @@
 
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_report::svg::{
-    Axis, Bar, Bars, BarsBody, BarsRow, Cell, Chart, Data, Frame, HeatMap, HeatPanel, LineChart,
-    Mark, Point, RatioScale, RoundMark, Rounds, RoundsRow, Scale, Scatter, ScatterPoint, Series,
-    Shape, Stack, Stacks, in_page, plain, standalone,
+    Axis, Bar, Bars, BarsBody, BarsRow, Cell, Chart, CrossingMark, Data, Frame, HeatMap, HeatPanel,
+    LineChart, Mark, Point, RatioScale, RoundMark, Rounds, RoundsRow, Scale, Scatter, ScatterPoint,
+    Series, Shape, Stack, Stacks, in_page, plain, standalone,
 };
 
 const HOSTILE: &str = "</svg><script>alert(\"1\")</script> & 'x' データベース";
@@ -53,6 +53,14 @@ fn charts(numbers: &[f64]) -> Vec<Box<dyn Chart>> {
             y: Axis::new(HOSTILE, scale, plain),
             reference: Some((1.0, title())),
             marked: Vec::new(),
+            crossings: numbers
+                .iter()
+                .map(|number| CrossingMark {
+                    series: 0,
+                    x: *number,
+                    interval: (*number, *number),
+                })
+                .collect(),
             series: (0..10)
                 .map(|index| Series {
                     label: title(),

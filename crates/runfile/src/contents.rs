@@ -391,6 +391,7 @@ fn samples(statement: &mut Statement<'_>, trial_id: i64) -> Reading<Vec<Sample>>
             major_faults: known(7)?,
             involuntary_context_switches: known(8)?,
             machine_steal_ns: known(9)?,
+            device_read_ns: known(10)?,
         });
     }
     Ok(samples)

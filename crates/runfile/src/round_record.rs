@@ -143,7 +143,7 @@ impl<'t> TrialInsertion<'t> {
             sample: transaction.prepare(
                 "INSERT INTO sample (trial_id, turn, place, operations, content_bytes, elapsed_ns, \
                    settle_ns, device_read_bytes, major_faults, involuntary_context_switches, \
-                   machine_steal_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   machine_steal_ns, device_read_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )?,
         })
     }
@@ -212,7 +212,8 @@ impl<'t> TrialInsertion<'t> {
                 "involuntary_context_switches",
                 sample.involuntary_context_switches
             )?,
-            known("machine_steal_ns", sample.machine_steal_ns)?
+            known("machine_steal_ns", sample.machine_steal_ns)?,
+            known("device_read_ns", sample.device_read_ns)?
         ];
         self.sample.execute(values).map_err(failed)?;
         Ok(())

@@ -54,8 +54,11 @@ pub(crate) const PAGE_BYTES: u32 = 4096;
 pub(crate) const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Columns of `sample` that came after the first version; a file of that version lacks them.
-pub(crate) const ADDED_SAMPLE_COLUMNS: [&str; 2] =
-    ["involuntary_context_switches", "machine_steal_ns"];
+pub(crate) const ADDED_SAMPLE_COLUMNS: [&str; 3] = [
+    "involuntary_context_switches",
+    "machine_steal_ns",
+    "device_read_ns",
+];
 
 /// Tables without which a run cannot be read.
 const TABLES: [&str; 10] = [

@@ -112,6 +112,7 @@ CREATE TABLE sample (
   major_faults INTEGER CHECK (major_faults >= 0), -- NULL likewise
   involuntary_context_switches INTEGER CHECK (involuntary_context_switches >= 0), -- NULL likewise
   machine_steal_ns INTEGER CHECK (machine_steal_ns >= 0), -- NULL likewise; all cores of the machine
+  device_read_ns INTEGER CHECK (device_read_ns >= 0), -- NULL if nothing was read, or not asked
   PRIMARY KEY (trial_id, turn)
 ) STRICT, WITHOUT ROWID;
 
@@ -145,7 +146,10 @@ JOIN arm_group ON arm_group.group_id = arm.group_id
 WHERE trial.outcome = 'valid'
   AND CASE arm.cache_state
     WHEN 'warm' THEN
-      coalesce(sample.device_read_bytes, 0) = 0 AND coalesce(sample.major_faults, 0) = 0
+      coalesce(sample.major_faults, 0) = 0 AND (
+        coalesce(sample.device_read_bytes, 0) = 0
+        OR coalesce((sample.device_read_ns + 1000000) * 100 <= sample.elapsed_ns, 0)
+      )
     ELSE coalesce(sample.device_read_bytes * 100 >= sample.content_bytes * 99, 1)
   END
   AND NOT EXISTS (

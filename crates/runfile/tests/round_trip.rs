@@ -32,7 +32,7 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
     let sample = (
         (any::<u32>(), any::<u32>()),
         (number(), number(), number()),
-        proptest::collection::vec(proptest::option::of(number()), 5),
+        proptest::collection::vec(proptest::option::of(number()), 6),
     );
     proptest::collection::vec(sample, 0..6).prop_map(|samples| {
         let by_turn: BTreeMap<u32, Sample> = samples
@@ -50,6 +50,7 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
                         major_faults: known[2],
                         involuntary_context_switches: known[3],
                         machine_steal_ns: known[4],
+                        device_read_ns: known[5],
                     };
                     (turn, sample)
                 },

@@ -8,6 +8,10 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use crate::failure::Failure;
 use crate::machine::place::Place;
 
+/// Where else the stores can go.
+const ELSEWHERE: &str =
+    "--place DIR names a directory for the stores, best on the same disk: /var/tmp, for example";
+
 /// A place, and whether it is on the disk of the files.
 pub struct AdvicePlace {
     /// The place.
@@ -34,7 +38,17 @@ pub fn choose(directory: &Path, asked: Option<&Path>) -> Result<AdvicePlace, Fai
             ));
         }
     };
-    let place = Place::inspect(&chosen).map_err(Failure::from)?;
+    let place = Place::inspect(&chosen).map_err(|error| {
+        let failure = Failure::from(error);
+        match asked {
+            Some(_) => failure,
+            // Nobody has named it: it is the directory's parent.
+            None => Failure {
+                hint: ELSEWHERE.to_owned(),
+                ..failure
+            },
+        }
+    })?;
     if place.path.starts_with(directory) {
         return Err(Failure::bad_input(
             format!(
@@ -55,9 +69,7 @@ pub fn choose(directory: &Path, asked: Option<&Path>) -> Result<AdvicePlace, Fai
     {
         let hint = match asked {
             Some(_) => "--place DIR names one that can be written to",
-            None => {
-                "--place DIR names a directory for the stores, best on the same disk: /var/tmp, for example"
-            }
+            None => ELSEWHERE,
         };
         return Err(Failure::bad_input(
             format!("{} cannot be written to", place.path.display()),

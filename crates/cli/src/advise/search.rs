@@ -4,16 +4,18 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sqlitmus_core::advice::recommendation::ranking;
-use sqlitmus_core::advice::stage::{Rounds, StageParts, group_name, join};
+use sqlitmus_core::advice::stage::{MOST_HALVINGS, Rounds, StageParts, group_name, join};
 use sqlitmus_core::advice::{AdviceRecord, Candidate, Purpose, SizeClass, Stage};
 use sqlitmus_core::dataset::Dataset;
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::stopping::Stopping;
 use sqlitmus_runfile::RunFile;
 
+use super::thorough::STAGES;
+use super::timetable::{Phase, Timetable};
 use super::tree::{Sampled, Samples};
 use crate::catalogue::BuiltInEngines;
 use crate::failure::Failure;
@@ -32,13 +34,6 @@ const CONFIRMATION: Rounds = Rounds {
     deciding: 12,
     others: 8,
 };
-
-/// How much of the time is over when each of the first two stages ends, at the latest.
-const SELECTION_ENDS: f64 = 0.3;
-const HALVING_ENDS: f64 = 0.45;
-
-/// The same of the groups of the confirmation that decide.
-const DECIDING_ENDS: f64 = 0.85;
 
 /// Candidates that are confirmed.
 const FINALISTS: usize = 2;
@@ -63,8 +58,10 @@ pub struct Search<'a> {
     pub memory_limit_bytes: u64,
     /// Later than every generation that an earlier run can have written.
     pub next_generation: u64,
-    /// When it began, and when everything is to be over.
-    pub time: (Instant, Instant),
+    /// When which part is to be over.
+    pub timetable: Timetable,
+    /// Whether the further stages of [`super::thorough`] are measured.
+    pub is_thorough: bool,
     /// Rounds of each stage at the most; `None` for as many as there should be.
     pub rounds: Option<u32>,
     /// Shows nothing but trouble.
@@ -91,13 +88,12 @@ impl Search<'_> {
     ) -> Result<Plan, Failure> {
         let (sample, rounds) = match stage {
             Stage::Select => (&self.samples.selection, of(SELECTION_ROUNDS)),
-            Stage::Halve => (&self.samples.selection, of(HALVING_ROUNDS)),
+            Stage::Halve(_) => (&self.samples.selection, of(HALVING_ROUNDS)),
             Stage::Confirm => (&self.samples.confirmation, CONFIRMATION),
         };
-        let at_most = self.rounds.unwrap_or(u32::MAX);
         let rounds = Rounds {
-            deciding: rounds.deciding.min(at_most),
-            others: rounds.others.min(at_most),
+            deciding: self.at_most(rounds.deciding),
+            others: self.at_most(rounds.others),
         };
         let classes: Vec<(SizeClass, Dataset)> = match stage {
             Stage::Confirm => {
@@ -106,7 +102,7 @@ impl Search<'_> {
                     .map(|(class, sampled)| (*class, sampled.dataset.clone()))
                     .collect()
             }
-            Stage::Select | Stage::Halve => Vec::new(),
+            Stage::Select | Stage::Halve(_) => Vec::new(),
         };
         let parts = StageParts {
             stage,
@@ -116,23 +112,31 @@ impl Search<'_> {
             classes: &classes,
             rounds,
             // Fresh orders of keys for each stage.
-            seed: self.seed.wrapping_add(stage as u64),
+            seed: self.seed.wrapping_add(u64::from(stage.number())),
         };
         let mut plan = parts
             .plan(&BuiltInEngines)
             .map_err(|error| Failure::bad_input(error.to_string(), error.hint))?;
-        plan.threshold = record.wish.worth.min(plan.threshold);
+        if stage != Stage::Confirm {
+            // What was left is in the table of what was tried.
+            plan.charts.clear();
+        }
+        self.set_limits(&mut plan, rounds.deciding);
+        Ok(plan)
+    }
+
+    fn set_limits(&self, plan: &mut Plan, rounds: u32) {
+        plan.threshold = self.record.wish.worth.min(plan.threshold);
         plan.stopping = Stopping {
             precision: None,
-            budget_ns: Some(
-                self.time
-                    .1
-                    .saturating_duration_since(self.time.0)
-                    .as_nanos() as u64,
-            ),
-            rounds: Some(rounds.deciding),
+            budget_ns: Some(self.timetable.whole().as_nanos() as u64),
+            rounds: Some(rounds),
         };
-        Ok(plan)
+    }
+
+    /// So many rounds, or what was asked for if that is fewer.
+    pub(super) fn at_most(&self, rounds: u32) -> u32 {
+        rounds.min(self.rounds.unwrap_or(u32::MAX))
     }
 
     /// Measures all stages.
@@ -141,26 +145,61 @@ impl Search<'_> {
     /// The place or the run file gave out. Arms that fail are no error.
     pub fn run(mut self, file: &mut RunFile) -> anyhow::Result<Ending> {
         let mut whole = file.run().map_err(Failure::from)?.plan;
-        let mut ending = self.measure(&whole.clone(), SELECTION_ENDS, file)?;
-        let mut ranked = ranking(&file.run().map_err(Failure::from)?, Stage::Select);
+        let mut ending = Ending::default();
+        let ranked = self.select(&mut whole, file, &mut ending)?;
         if ending.interrupted {
             return Ok(ending);
         }
-        if ranked.len() > 2 * FINALISTS {
-            ranked.truncate(ranked.len().div_ceil(2));
-            let stage = self.plan(Stage::Halve, &self.named(&ranked), &self.record)?;
-            let later = self.go_on(&mut whole, stage, HALVING_ENDS, file)?;
-            ending.arms_failed |= later.arms_failed;
-            ending.interrupted |= later.interrupted;
+        self.confirm(&ranked, &mut whole, file, &mut ending)?;
+        let stages = if self.is_thorough { STAGES } else { &[] };
+        for (place, stage) in stages.iter().enumerate() {
             if ending.interrupted {
                 return Ok(ending);
             }
-            let again = ranking(&file.run().map_err(Failure::from)?, Stage::Halve);
+            let ends = self.timetable.ends(Phase::Further(place));
+            ending.add((stage.measure)(&mut self, &mut whole, file, ends)?);
+        }
+        Ok(ending)
+    }
+
+    /// All candidates, then the better half as long as there are many; names, the best first.
+    fn select(
+        &mut self,
+        whole: &mut Plan,
+        file: &mut RunFile,
+        ending: &mut Ending,
+    ) -> anyhow::Result<Vec<String>> {
+        let ends = self.timetable.ends(Phase::Search(Stage::Select));
+        ending.add(self.measure(&whole.clone(), ends, file)?);
+        let mut ranked = ranking(&file.run().map_err(Failure::from)?, Stage::Select);
+        for number in 1..=MOST_HALVINGS {
+            if ending.interrupted || ranked.len() <= 2 * FINALISTS {
+                break;
+            }
+            ranked.truncate(ranked.len().div_ceil(2));
+            let stage = Stage::Halve(number);
+            let ends = self.timetable.ends(Phase::Search(stage));
+            let plan = self.plan(stage, &self.named(&ranked), &self.record)?;
+            join(whole, plan.clone());
+            file.extend_plan(whole).map_err(Failure::from)?;
+            ending.add(self.measure(&plan, ends, file)?);
+            let again = ranking(&file.run().map_err(Failure::from)?, stage);
             if !again.is_empty() {
                 ranked = again;
             }
         }
-        self.record.finalists = self.finalists(&ranked);
+        Ok(ranked)
+    }
+
+    /// The best two, on other files, with what they are to be held against.
+    fn confirm(
+        &mut self,
+        ranked: &[String],
+        whole: &mut Plan,
+        file: &mut RunFile,
+        ending: &mut Ending,
+    ) -> anyhow::Result<()> {
+        self.record.finalists = self.finalists(ranked);
         let classes = self.samples.classes.iter();
         self.record.classes = classes.map(|(class, _)| *class).collect();
         whole.advice = Some(Box::new(self.record.clone()));
@@ -169,27 +208,53 @@ impl Search<'_> {
         let mut others = deciding.clone();
         let reading = self.record.wish.reading();
         let decides = [reading, Purpose::Write].map(|purpose| group_name(Stage::Confirm, purpose));
-        join(&mut whole, deciding.clone());
-        file.extend_plan(&whole).map_err(Failure::from)?;
+        join(whole, deciding.clone());
+        file.extend_plan(whole).map_err(Failure::from)?;
         // What decides has its rounds first; the rest has what time is left.
         deciding
             .groups
             .retain(|group| decides.contains(&group.name));
         others.groups.retain(|group| !decides.contains(&group.name));
-        for (plan, ends) in [(deciding, DECIDING_ENDS), (others, 1.0)] {
-            let later = self.measure(&plan, ends, file)?;
-            ending.arms_failed |= later.arms_failed;
-            ending.interrupted |= later.interrupted;
+        for (plan, phase) in [(deciding, Phase::Deciding), (others, Phase::Others)] {
+            let ends = self.timetable.ends(phase);
+            ending.add(self.measure(&plan, ends, file)?);
         }
-        Ok(ending)
+        Ok(())
+    }
+
+    /// Measures a stage of [`super::thorough`]: its groups and what it has put into the record join the
+    /// run file first. Without `rounds` each group has those of its plan.
+    ///
+    /// # Errors
+    /// The place or the run file gave out.
+    pub(super) fn measure_further(
+        &mut self,
+        mut plan: Plan,
+        rounds: Option<u32>,
+        whole: &mut Plan,
+        file: &mut RunFile,
+        ends: Instant,
+    ) -> anyhow::Result<Ending> {
+        if let Some(rounds) = rounds {
+            self.set_limits(&mut plan, rounds);
+        }
+        whole.advice = Some(Box::new(self.record.clone()));
+        join(whole, plan.clone());
+        file.extend_plan(whole).map_err(Failure::from)?;
+        self.measure(&plan, ends, file)
+    }
+
+    /// A candidate by its name.
+    pub(super) fn candidate(&self, name: &str) -> Option<&Candidate> {
+        self.record.candidates.iter().find(|one| one.name == name)
     }
 
     /// The best two; one of them a database, since whether to move is the question.
     fn finalists(&self, ranked: &[String]) -> Vec<String> {
         let mut chosen: Vec<String> = ranked.iter().take(FINALISTS).cloned().collect();
         let is_database = |name: &String| {
-            let mut all = self.record.candidates.iter();
-            all.any(|one| one.name == *name && one.store == sqlitmus_core::advice::Store::Sqlite)
+            self.candidate(name)
+                .is_some_and(|one| one.store.has_database())
         };
         if !chosen.iter().any(is_database) {
             chosen.truncate(FINALISTS - 1);
@@ -199,25 +264,21 @@ impl Search<'_> {
     }
 
     fn named(&self, names: &[String]) -> Vec<&Candidate> {
-        let all = &self.record.candidates;
-        let of = |name: &String| all.iter().find(|one| one.name == *name);
-        names.iter().filter_map(of).collect()
-    }
-
-    fn go_on(
-        &mut self,
-        whole: &mut Plan,
-        stage: Plan,
-        ends: f64,
-        file: &mut RunFile,
-    ) -> anyhow::Result<Ending> {
-        join(whole, stage.clone());
-        file.extend_plan(whole).map_err(Failure::from)?;
-        self.measure(&stage, ends, file)
+        let names = names.iter();
+        names.filter_map(|name| self.candidate(name)).collect()
     }
 
     /// Measures one stage, and removes its stores whatever came of it.
-    fn measure(&mut self, plan: &Plan, ends: f64, file: &mut RunFile) -> anyhow::Result<Ending> {
+    fn measure(
+        &mut self,
+        plan: &Plan,
+        ends: Instant,
+        file: &mut RunFile,
+    ) -> anyhow::Result<Ending> {
+        let mut plan = plan.clone();
+        let left = ends.saturating_duration_since(Instant::now());
+        // What is shown as left is what this stage has left.
+        plan.stopping.budget_ns = Some(left.as_nanos() as u64);
         // Stores are filled with all cores; unpinned is noisier, not wrong.
         let _ = processor::use_cores(&self.all_cores);
         let mut stores = Stores::new(&self.scratch.stores_directory());
@@ -229,8 +290,8 @@ impl Search<'_> {
         for Sampled { dataset, list } in both.into_iter().chain(classes) {
             stores.provide_files(dataset, list.clone());
         }
-        let directories = store_directories(&stores, plan);
-        let mut progress = Progress::new(plan, self.quiet);
+        let directories = store_directories(&stores, &plan);
+        let mut progress = Progress::new(&plan, self.quiet);
         let mut orchestrator = Orchestrator {
             program: self.program.clone(),
             variants: Default::default(),
@@ -239,7 +300,7 @@ impl Search<'_> {
             memory_limit_bytes: self.memory_limit_bytes,
             may_drop_caches: false,
             next_generation: self.next_generation,
-            deadline: Some(self.deadline(ends)),
+            deadline: Some(ends),
             planted: None,
             file,
             tell: &mut |event| {
@@ -248,7 +309,7 @@ impl Search<'_> {
                 }
             },
         };
-        let ending = orchestrator.run(plan);
+        let ending = orchestrator.run(&plan);
         self.next_generation = orchestrator.next_generation;
         progress.end();
         let removed = directories
@@ -257,12 +318,6 @@ impl Search<'_> {
         let ending = ending?;
         removed?;
         Ok(ending)
-    }
-
-    fn deadline(&self, share: f64) -> Instant {
-        let (start, end) = self.time;
-        let whole: Duration = end.saturating_duration_since(start);
-        start + whole.mul_f64(share)
     }
 }
 
@@ -290,7 +345,10 @@ pub fn store_directories(stores: &Stores, plan: &Plan) -> BTreeSet<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sqlitmus_core::advice::{CacheWish, SampleFacts, Skew, TreeFacts, Wish, candidates};
+    use sqlitmus_core::advice::{
+        Ablation, Breadth, CacheWish, SampleFacts, Skew, TreeFacts, Wish, ablation, candidates,
+        sweep,
+    };
     use sqlitmus_core::case::Durability;
     use sqlitmus_core::dataset::{FileSizes, SizeDistribution};
 
@@ -332,19 +390,27 @@ mod tests {
                     cache,
                     durability,
                     worth: 0.1,
+                    circumstances: Default::default(),
                 };
                 let record = AdviceRecord {
-                    candidates: candidates(wish.durability, wish.other_durability()),
+                    candidates: candidates(
+                        &TreeFacts::default(),
+                        (wish.durability, wish.other_durability()),
+                        Breadth::Wide,
+                    ),
                     wish,
                     tree: TreeFacts::default(),
                     finalists: Vec::new(),
                     selected_with: SampleFacts::default(),
                     confirmed_with: SampleFacts::default(),
                     classes: vec![class],
+                    sweep: None,
+                    ablation: None,
                 };
                 let all: Vec<&Candidate> = record.candidates.iter().collect();
+                every_further_plan_can_be(&record);
                 let mut whole: Option<Plan> = None;
-                for stage in [Stage::Select, Stage::Halve, Stage::Confirm] {
+                for stage in [Stage::Select, Stage::Halve(1), Stage::Confirm] {
                     let parts = StageParts {
                         stage,
                         record: &record,
@@ -369,6 +435,30 @@ mod tests {
                 names.dedup();
                 assert_eq!(names.len(), count, "every arm has a name of its own");
             }
+        }
+    }
+
+    /// Whatever comes out as the best, it can be swept over sizes, and changed.
+    fn every_further_plan_can_be(record: &AdviceRecord) {
+        let databases = record
+            .candidates
+            .iter()
+            .filter(|one| one.store.has_database());
+        for best in databases {
+            let swept = sweep::inside(&[best])
+                .map(|inside| sweep::plan(record, inside, 0.3, (2, 1), &BuiltInEngines));
+            if let Some(Err(error)) = swept {
+                panic!("{}: {error}: {}", best.name, error.hint);
+            }
+            let mut record = record.clone();
+            record.ablation = Some(Ablation {
+                best: best.name.clone(),
+                changes: ablation::changes(best, record.wish.durability),
+            });
+            let plan = ablation::plan(&record, &dataset(40), (2, 1), &BuiltInEngines);
+            let plan =
+                plan.unwrap_or_else(|error| panic!("{}: {error}: {}", best.name, error.hint));
+            assert!(!plan.groups.is_empty());
         }
     }
 }

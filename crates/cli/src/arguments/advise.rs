@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use sqlitmus_core::advice::{CacheWish, Skew, Wish};
+use sqlitmus_core::advice::{CacheWish, Circumstances, Skew, Wish};
 use sqlitmus_core::case::Durability;
 
 use super::{budget, share};
@@ -16,8 +16,10 @@ Examples:
   sqlitmus advise photos --reads 99 --writes 1     they are read most of the time
   sqlitmus advise mail --durability power-loss     what is written must survive loss of power
   sqlitmus advise tiles --cache both --skew zipf
+  sqlitmus advise tiles --readers 4 --memory 256MB  several threads, on a machine with little memory (as root)
   sqlitmus advise /usr/share/doc --place /var/tmp  DIR's parent cannot be written to
   sqlitmus advise attachments --snippet rust       what to paste, for Rust
+  sqlitmus advise photos --thorough                where it turns by size, what each setting is worth: ten minutes
   sqlitmus report latest --place DIR/.. --format html --output advice.html
 
 DIR is scanned, and a sample that keeps its distribution of sizes is read from your files, where they are, and
@@ -26,7 +28,9 @@ for a few rounds, the better half again, and the best two on other files: what i
 figures alone. Your files are opened for reading and for nothing else.
 
 Reads and writes are measured apart and weighed by --reads and --writes; what readers and writers cost each other
-is not measured. Every write is a transaction by itself, as every file is written by itself.
+is not measured. --readers and --writers are threads of one process that do the same at once. --memory is a hard limit
+by a control group of our own, for files and stores alike; what is cached for a worker counts. It takes root or a
+delegated group. Every write is a transaction by itself, as every file is written by itself.
 
 Exit codes: 0 there is an answer, also \"keep the files\"; 3 not sure; others as for all verbs.";
 
@@ -54,12 +58,24 @@ pub struct AdviseArguments {
     /// What a write must survive
     #[arg(long, value_enum, default_value_t = DurabilityWord::ProcessCrash)]
     pub durability: DurabilityWord,
+    /// Memory of whoever reads or writes, page cache and all: 256MB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<u64>,
+    /// Threads that read at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub readers: u32,
+    /// Threads that write at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub writers: u32,
     /// Smallest gain that is worth moving for
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "10%")]
     pub worth: f64,
-    /// Time for everything
-    #[arg(long, value_name = "TIME", value_parser = budget, default_value = "110s")]
-    pub budget: Duration,
+    /// Search widely, find the size where the answer turns, and measure what each setting is worth
+    #[arg(long)]
+    pub thorough: bool,
+    /// Time for everything; 110s unless given, and some ten minutes with --thorough
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub budget: Option<Duration>,
     /// Language of what to paste, or all of them, or none
     #[arg(long, value_enum, default_value_t = Snippet::Python)]
     pub snippet: Snippet,
@@ -159,6 +175,11 @@ impl AdviseArguments {
                 DurabilityWord::PowerLoss => Durability::PowerLoss,
             },
             worth: self.worth,
+            circumstances: Circumstances {
+                memory_bytes: self.memory,
+                readers: self.readers,
+                writers: self.writers,
+            },
         }
     }
 }

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use sqlitmus_core::advice::recommendation::{Answer, recommend};
-use sqlitmus_core::advice::{AdviceRecord, TreeFacts, candidates};
+use sqlitmus_core::advice::{AdviceRecord, Breadth, TreeFacts, candidates};
 use sqlitmus_core::plan::Plan;
 use sqlitmus_core::run::{RunHead, RunState};
 use sqlitmus_core::tree_scan::display_path;
-use sqlitmus_core::units::{format_bytes, format_count};
+use sqlitmus_core::units::{format_bytes, format_count, format_duration};
+use sqlitmus_engines::own_files::ChangedFile;
 use sqlitmus_report::advice::snippet::Language;
 use sqlitmus_runfile::RunFile;
 use sqlitmus_trees::scan::Scanned;
@@ -21,8 +22,10 @@ use super::measure::{
     refuse_existing, tell, warn_of,
 };
 use super::{look, print};
+use crate::advise::memory;
 use crate::advise::place::{self, AdvicePlace};
 use crate::advise::search::{Search, store_directories};
+use crate::advise::timetable::{self, Timetable};
 use crate::advise::tree::{self, FEWEST_FILES, Samples};
 use crate::arguments::advise::{AdviseArguments, Snippet};
 use crate::failure::{ExitCode, Failure};
@@ -39,8 +42,10 @@ use crate::stores::Stores;
 /// Longest wait for one answer of a worker.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The stores of the confirmation, which has the most, come to so many times its sample.
-const STORES_OF_CONFIRMATION: u64 = 14;
+/// The stores of the stage that has the most come to so many times the sample of the confirmation: of the
+/// confirmation itself, and of the wide search, whose sample is half as large.
+const STORES_AT_ONCE: u64 = 14;
+const STORES_AT_ONCE_IF_THOROUGH: u64 = 36;
 
 /// Gives advice.
 ///
@@ -62,14 +67,25 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
         ..Failure::from(error)
     })?;
     let chosen = place::choose(tree.path(), arguments.place.as_deref())?;
+    let limited = memory::require(arguments)?;
     interruption::listen().context("cannot listen for Ctrl-C")?;
     let scanned = tree::scan_tree(&tree, arguments.seed, arguments.quiet)?;
     require_files(&tree, &scanned)?;
     let samples = tree::draw(&tree, &scanned, arguments.sample, arguments.seed)?;
-    let needed = samples.confirmation.facts().bytes * STORES_OF_CONFIRMATION;
-    let inodes = samples.confirmation.facts().files * 4;
+    let stores = match arguments.thorough {
+        true => STORES_AT_ONCE_IF_THOROUGH,
+        false => STORES_AT_ONCE,
+    };
+    let needed = samples.confirmation.facts().bytes * stores;
+    let inodes = samples.confirmation.facts().files * stores / 2;
     let place = &chosen.place;
-    place.require_space(needed, inodes).map_err(Failure::from)?;
+    place
+        .require_space(needed, inodes)
+        .map_err(|error| Failure {
+            hint: "free some space, name another --place DIR, or measure with less: --sample 20MB"
+                .to_owned(),
+            ..Failure::from(error)
+        })?;
     if !arguments.quiet {
         announce(arguments, &tree, &scanned, &samples, &chosen, needed)?;
     }
@@ -100,12 +116,13 @@ pub fn run(arguments: &AdviseArguments) -> anyhow::Result<ExitCode> {
         command_line: command_line(),
         place: place.path.display().to_string(),
     };
-    let facts = facts(&environment, &place.facts());
+    let mut facts = facts(&environment, &place.facts());
+    facts.extend(limited);
     let mut file = RunFile::create(&path, &head, &plan, &facts).map_err(Failure::from)?;
     if arguments.output.is_none() {
         ownership::claim_created(&path, "run file")?;
     }
-    let ending = search.run(&mut file);
+    let ending = search.run(&mut file).map_err(explained);
     conclude(arguments, file, ending)
 }
 
@@ -137,14 +154,22 @@ fn record(
     samples: &Samples,
 ) -> AdviceRecord {
     let wish = arguments.wish();
+    let tree = TreeFacts::of(display_path(tree.path()), &scanned.summary);
+    let breadth = match arguments.thorough {
+        true => Breadth::Wide,
+        false => Breadth::Eight,
+    };
+    let tiers = (wish.durability, wish.other_durability());
     AdviceRecord {
-        candidates: candidates(wish.durability, wish.other_durability()),
+        candidates: candidates(&tree, tiers, breadth),
         wish,
-        tree: TreeFacts::of(display_path(tree.path()), &scanned.summary),
+        tree,
         finalists: Vec::new(),
         selected_with: samples.selection.facts(),
         confirmed_with: samples.confirmation.facts(),
         classes: Vec::new(),
+        sweep: None,
+        ablation: None,
     }
 }
 
@@ -170,7 +195,8 @@ fn search<'a>(
             .memory_usable_bytes()
             .map_or(MEMORY_LIMIT_IF_UNKNOWN_BYTES, |bytes| bytes / 2),
         next_generation: name.started_seconds * GENERATIONS_OF_A_RUN,
-        time: (Instant::now(), started + arguments.budget),
+        timetable: Timetable::new(arguments.thorough, started, arguments.budget),
+        is_thorough: arguments.thorough,
         rounds: arguments.rounds,
         quiet: arguments.quiet,
     };
@@ -198,9 +224,12 @@ fn announce(
     let summary = &scanned.summary;
     let selection = samples.selection.facts();
     let confirmation = samples.confirmation.facts();
+    let budget = arguments
+        .budget
+        .unwrap_or_else(|| timetable::expected(arguments.thorough));
     let mut lines = format!(
         "Advice on {}: {} files, {}\n  measured with {} of them ({}), the best two confirmed with {} {} ({})\n  \
-         in {} | {} | needs up to {}, {} free | {} s at the most\n",
+         in {} | {} | needs up to {}, {} free | {} at the most\n",
         tree.path().display(),
         format_count(summary.files()),
         format_bytes(summary.total_bytes()),
@@ -217,13 +246,26 @@ fn announce(
         chosen.place.describe(),
         format_bytes(needed),
         format_bytes(chosen.place.space.available_bytes),
-        arguments.budget.as_secs(),
+        format_duration(budget.as_nanos() as u64),
     );
+    if arguments.thorough {
+        let parts = timetable::in_words(budget).into_iter();
+        let parts: Vec<String> = parts
+            .map(|(what, time)| format!("{what} {}", format_duration(time.as_nanos() as u64)))
+            .collect();
+        lines.push_str(&format!("  of it {}\n", parts.join(", ")));
+    }
     if chosen.is_elsewhere {
         lines.push_str(
             "warning: the stores are on another filesystem than the files, so that disks are compared too\n",
         );
     }
+    let all_bytes = summary.total_bytes();
+    lines.extend(memory::warning(
+        arguments.memory,
+        all_bytes,
+        confirmation.bytes,
+    ));
     if let Some((count, example)) = &samples.left_out {
         lines.push_str(&format!(
             "warning: {} files were left out, which cannot be read or have changed: {example}\n",
@@ -231,6 +273,23 @@ fn announce(
         ));
     }
     tell(&lines)
+}
+
+/// An error of measuring, in words that help where the files have changed meanwhile.
+fn explained(error: anyhow::Error) -> anyhow::Error {
+    let changed = error.chain().find_map(|cause| {
+        let inner = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+        inner.downcast_ref::<ChangedFile>().map(ToString::to_string)
+    });
+    match changed {
+        Some(changed) => Failure::bad_input(
+            changed,
+            "files that somebody writes meanwhile cannot be measured: stop that for some minutes, or advise on a \
+             copy (cp -a DIR COPY)",
+        )
+        .into(),
+        None => error,
+    }
 }
 
 /// Records how the run ended, and prints its answer.

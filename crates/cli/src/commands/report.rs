@@ -126,7 +126,11 @@ fn render(format: Format, one: &Analysed<'_>, look: &Look) -> String {
             advice.unwrap_or_default() + &sqlitmus_report::terminal(run, analysis, look)
         }
         Format::Html => sqlitmus_report::html(run, analysis),
-        Format::Markdown => sqlitmus_report::markdown(run, analysis),
+        Format::Markdown => {
+            let advice =
+                recommend(run).map(|found| sqlitmus_report::advice::markdown(run, &found) + "\n");
+            advice.unwrap_or_default() + &sqlitmus_report::markdown(run, analysis)
+        }
         Format::Csv => sqlitmus_report::csv(&[run]),
         Format::Json => sqlitmus_report::json(run, analysis),
         Format::Svg => sqlitmus_report::svg(run, analysis),

@@ -62,8 +62,9 @@ pub fn processor_limit_millicores(files: &KernelFiles) -> Limit {
     })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
+/// Version of control groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
     One,
     Two,
 }
@@ -86,7 +87,7 @@ fn smallest(
 }
 
 /// The folders of this process's groups for a controller, from its own up to the mount points.
-fn groups(files: &KernelFiles, controller: &str) -> Vec<(Version, PathBuf)> {
+pub(super) fn groups(files: &KernelFiles, controller: &str) -> Vec<(Version, PathBuf)> {
     let (Some(own), Some(table)) = (
         files.text("/proc/self/cgroup"),
         files.bytes("/proc/self/mountinfo"),

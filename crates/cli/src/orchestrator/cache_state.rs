@@ -95,6 +95,12 @@ impl StoreFiles {
         self.residency(SAMPLED_FILES)
     }
 
+    /// What of a store is in memory, of a folder in a sample; `None` if it cannot be told.
+    #[must_use]
+    pub fn look(&self) -> Option<Residency> {
+        self.residency(SAMPLED_FILES)
+    }
+
     fn residency(&self, files_max: usize) -> Option<Residency> {
         let of = |path: &Path| -> Result<Residency, PageCacheError> {
             page_cache::residency_of_sample(path, files_max)

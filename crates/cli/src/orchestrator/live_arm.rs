@@ -2,6 +2,7 @@
 //! known of the data. Whatever a worker does wrong is a failed trial here.
 
 mod index;
+mod life;
 mod load;
 mod team;
 
@@ -22,6 +23,7 @@ use super::expectation::{ContentSums, Verification, Written};
 use super::round::{SetResult, cold_slice_operations};
 use super::worker_process::{ScannedStore, WorkerError, WorkerProcess, WorkerProgram};
 use crate::interruption;
+use crate::machine::memory_group::MemoryGroup;
 use crate::machine::page_cache::Residency;
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response, Span};
 
@@ -130,10 +132,13 @@ impl<'a> LiveArm<'a> {
         may_drop_caches: bool,
     ) {
         let cache = self.arm.case.cache;
-        let cold = if cache.is_cold() {
-            self.files.make_cold(cache, may_drop_caches)
-        } else {
-            Ok(())
+        let cold = match cache {
+            CacheState::Warm => Ok(()),
+            CacheState::DataCold | CacheState::FullyCold => {
+                self.files.make_cold(cache, may_drop_caches)
+            }
+            // Pages that others have read in would be in memory and count for nobody.
+            CacheState::Limited(_) => self.files.make_cold(CacheState::DataCold, false),
         };
         if let Err(error) = cold {
             self.trial.outcome = self.not_in_state(error);
@@ -144,8 +149,17 @@ impl<'a> LiveArm<'a> {
             scanner,
             directory: store.parent().unwrap_or(store).to_owned(),
         });
+        let group = match cache.memory_bytes().map(MemoryGroup::create) {
+            None => None,
+            Some(Ok(group)) => Some(group),
+            Some(Err(error)) => {
+                self.trial.outcome = Outcome::Skipped(error.to_string());
+                return;
+            }
+        };
         let started = program.and_then(|program| {
-            WorkerProcess::start(&program, scanned.as_ref()).map_err(|error| error.to_string())
+            WorkerProcess::start_in(&program, scanned.as_ref(), group)
+                .map_err(|error| error.to_string())
         });
         match started {
             Ok(process) => self.process = Some(process),
@@ -181,6 +195,10 @@ impl<'a> LiveArm<'a> {
         if cache.is_cold() {
             let checked = self.files.check_cold(cache);
             return checked.map_err(|error| Stop::Outcome(self.not_in_state(error)));
+        }
+        if cache.memory_bytes().is_some() {
+            // To be told, not to be read in: that would be other memory than the worker's.
+            return Ok(self.files.look());
         }
         Ok(self.files.check_warm())
     }
@@ -341,6 +359,7 @@ impl<'a> LiveArm<'a> {
             major_faults: None,
             involuntary_context_switches: None,
             machine_steal_ns: None,
+            device_read_ns: None,
         };
         self.keep(sample, latencies, resources);
         Ok(())
@@ -353,6 +372,7 @@ impl<'a> LiveArm<'a> {
         sample.major_faults = counted("major_faults");
         sample.involuntary_context_switches = counted("involuntary_context_switches");
         sample.machine_steal_ns = counted("machine_steal_ns");
+        sample.device_read_ns = counted("device_read_ns");
         // What does not count leaves no trace in the percentiles either.
         if sample.is_in(self.arm.case.cache) {
             self.latencies.push(latencies);
@@ -451,7 +471,7 @@ impl<'a> LiveArm<'a> {
             return Ok(());
         }
         let found = match cache {
-            CacheState::Warm => "had to read from the device",
+            CacheState::Warm | CacheState::Limited(_) => "had to read from the device",
             CacheState::DataCold | CacheState::FullyCold => {
                 "read less than their content from the device"
             }

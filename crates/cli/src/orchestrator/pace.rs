@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use sqlitmus_core::plan::{Group, Plan};
+use sqlitmus_core::plan::{Arm, Group, Plan};
 use sqlitmus_core::stopping::StoppingRule;
 
 use crate::progress::{READ_NS, filling_ns, group_ns, round_ns};
@@ -87,7 +87,8 @@ impl Pace {
 
 fn blobs_to_fill(stores: &Stores, group: &Group) -> u64 {
     let stores = stores.to_fill(group);
-    stores.values().map(|arm| arm.case.dataset.count).sum()
+    let of_arm = |arm: &&Arm| arm.case.dataset.count * (1 + u64::from(arm.case.age));
+    stores.values().map(of_arm).sum()
 }
 
 /// Guess at verifying every blob of every written store after the last round.

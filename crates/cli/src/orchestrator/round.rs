@@ -219,9 +219,8 @@ impl<'a> RoundContext<'a> {
         if keeps_content {
             let workload = &arm.case.workload;
             let reads = workload.shape() == Shape::Blobs && !workload.writes();
-            let dataset = &arm.case.dataset;
-            let first = self.stores.first_content(dataset);
-            live.keep_content(first, reads.then(|| self.stores.sums(dataset)));
+            let first = self.stores.content(&arm.case);
+            live.keep_content(first, reads.then(|| self.stores.sums(&arm.case)));
         }
         if !arm.case.workload.is_about_blobs() {
             live.be_team(self.team(member, common));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use sqlitmus_core::case::Scanner;
 
 use crate::interruption;
+use crate::machine::memory_group::MemoryGroup;
 use crate::machine::scanner::SCANNED_ARGUMENT;
 use crate::protocol::{Request, Response};
 
@@ -51,6 +52,8 @@ pub struct WorkerProcess {
     responses: Receiver<std::io::Result<String>>,
     errors: Option<JoinHandle<String>>,
     timeout: Duration,
+    /// Dropped, and so removed, after the worker has ended.
+    _group: Option<MemoryGroup>,
 }
 
 /// Why a worker gave no usable response.
@@ -91,9 +94,29 @@ impl WorkerProcess {
         program: &WorkerProgram,
         scanned: Option<&ScannedStore>,
     ) -> Result<Self, WorkerError> {
+        Self::start_in(program, scanned, None)
+    }
+
+    /// As [`WorkerProcess::start`], with the memory that a group allows. It is put there before it is asked
+    /// anything, and the group goes when the worker has gone.
+    ///
+    /// # Errors
+    /// The program cannot be run, or not in the group.
+    pub fn start_in(
+        program: &WorkerProgram,
+        scanned: Option<&ScannedStore>,
+        group: Option<MemoryGroup>,
+    ) -> Result<Self, WorkerError> {
         let mut child = command(&program.path, scanned)
             .spawn()
             .map_err(WorkerError::Start)?;
+        if let Some(group) = &group
+            && let Err(error) = group.take_in(child.id())
+        {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(WorkerError::Start(error));
+        }
         let requests = child.stdin.take();
         let (sender, responses) = channel();
         if let Some(stdout) = child.stdout.take() {
@@ -128,6 +151,7 @@ impl WorkerProcess {
             responses,
             errors,
             timeout: program.timeout,
+            _group: group,
         })
     }
 

@@ -9,7 +9,7 @@ use sqlitmus_core::case::{Case, Shape, Workload};
 use sqlitmus_core::plan::Group;
 use sqlitmus_core::rows::Rows;
 use sqlitmus_core::settings::Settings;
-use sqlitmus_engines::{Content, Engine, EngineError};
+use sqlitmus_engines::{Content, Engine, EngineError, Store, ageing};
 
 use super::{Interruptible, StoreError, Stores, engine, sums_key};
 use crate::interruption;
@@ -17,6 +17,12 @@ use crate::orchestrator::expectation::{RowFacts, Written};
 
 /// Texts in a row, in both tables.
 const TEXTS_OF_A_ROW: u64 = 2;
+
+/// What a store that grows old takes beside its content, as a multiple of it: holes, and its log until that is
+/// emptied. A life has its copies too: one as it is, one by each way of copying a database, and one that is
+/// cleaned up bit by bit.
+const AGED_TIMES: u64 = 2;
+const LIFE_TIMES: u64 = 5;
 
 /// Bytes of a row besides its texts, generously: numbers, lengths, its place in the page.
 const OTHER_BYTES_OF_A_ROW: u64 = 48;
@@ -35,7 +41,7 @@ pub(super) fn mark(shape: Shape) -> &'static str {
 /// Blobs or rows that a store is filled with.
 pub(super) fn items(case: &Case) -> u64 {
     match case.workload.shape() {
-        Shape::Blobs => case.dataset.count,
+        Shape::Blobs => case.dataset.count * (1 + u64::from(case.age)),
         Shape::Rows => 2 * case.dataset.count,
         Shape::NoRows | Shape::NoBlobs | Shape::Tree => 0,
     }
@@ -61,7 +67,9 @@ pub(super) fn disk_bytes(case: &Case) -> u64 {
             databases: sqlitmus_core::case::Databases::Own,
             ..
         } => u64::from(threads) * (2 * row_bytes + row_bytes / 4),
+        Workload::Lifecycle { .. } => LIFE_TIMES * super::disk_bytes(&case.dataset),
         _ => match case.workload.shape() {
+            Shape::Blobs if case.age > 0 => AGED_TIMES * super::disk_bytes(&case.dataset),
             Shape::Blobs => super::disk_bytes(&case.dataset),
             Shape::Rows => 2 * row_bytes + row_bytes / 4,
             // The table and the log that it goes through.
@@ -95,7 +103,11 @@ pub(super) fn create(
     match case.workload.shape() {
         Shape::Blobs => {
             let store = engine.create(path, &settings)?;
-            store.load(&Interruptible(content), &mut |_| {})
+            store.load(&Interruptible(content), &mut |_| {})?;
+            match case.age {
+                0 => Ok(()),
+                _ => age(store.as_ref(), case),
+            }
         }
         Shape::NoBlobs => engine.create(path, &settings).map(|_| ()),
         // Every recording makes its own database.
@@ -116,6 +128,14 @@ pub(super) fn create(
             })
         }
     }
+}
+
+/// Brings a store that was just filled to the age of its case, and verifies all of it.
+fn age(store: &dyn Store, case: &Case) -> Result<(), EngineError> {
+    let mut session = store.session()?;
+    let goes_on = || !interruption::requested();
+    ageing::bring_to_age(session.as_mut(), &case.dataset, case.age, &goes_on)?;
+    ageing::verify_age(session.as_mut(), &case.dataset, case.age, &|_| true).map(drop)
 }
 
 /// Fails unless a store without blobs at rest is empty.

@@ -1,46 +1,27 @@
 //! A trial of a workload that may have several threads: rows and jobs. What is done is the
 //! workload's business ([`sqlitmus_engines::workloads`]); here it is only asked for and metered.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use sqlitmus_core::case::Workload;
 use sqlitmus_engines::EngineError;
-use sqlitmus_engines::workloads::{self, Meter, Running};
+use sqlitmus_engines::workloads::{self, Running};
 
 use super::index_trial::IndexTrial;
+use super::lifecycle_trial::LifecycleTrial;
+use super::meter::TrialMeter;
 use super::{check_version, split, sync_filesystem};
+use crate::machine::device_reads::StoreDevice;
 use crate::machine::processor;
-use crate::machine::resources::ResourceSnapshot;
 use crate::protocol::{PROTOCOL_VERSION, Preparation, Request, Response};
 
 /// A trial under way.
 pub(super) struct TeamTrial {
     store: PathBuf,
     running: Box<dyn Running>,
-}
-
-/// The process's resources at the ends of what is timed.
-#[derive(Default)]
-struct ProcessMeter {
-    before: Option<ResourceSnapshot>,
-    used: BTreeMap<String, u64>,
-}
-
-impl Meter for ProcessMeter {
-    fn begin(&mut self) {
-        self.before = Some(ResourceSnapshot::now());
-    }
-
-    fn end(&mut self) {
-        let Some(before) = self.before.take() else {
-            return;
-        };
-        let used = ResourceSnapshot::now().since(&before);
-        let named = used.named().map(|(name, value)| (name.to_owned(), value));
-        self.used = named.collect();
-    }
+    /// Its slices are long enough to be worth asking what its device does meanwhile.
+    device: Option<StoreDevice>,
 }
 
 impl TeamTrial {
@@ -70,10 +51,12 @@ impl TeamTrial {
         };
         let mut running: Box<dyn Running> = match case.workload {
             Workload::Index { .. } => Box::new(IndexTrial::prepare(&of_workload)?),
+            Workload::Lifecycle { .. } => Box::new(LifecycleTrial::prepare(&of_workload)?),
             _ => workloads::prepare(&of_workload)?,
         };
         let read_back = running.read_back()?;
         let trial = Self {
+            device: StoreDevice::of(store),
             store: store.to_owned(),
             running,
         };
@@ -102,9 +85,9 @@ impl TeamTrial {
     }
 
     fn slice(&mut self, generation: u64) -> Result<Response, EngineError> {
-        let mut meter = ProcessMeter::default();
+        let mut meter = TrialMeter::of_warm_device(self.device.as_ref());
         let stretch = self.running.slice(generation, &mut meter)?;
-        let mut resources = meter.used;
+        let mut resources = meter.into_used();
         resources.extend(stretch.counters);
         Ok(Response::Measured {
             lead_in: stretch.lead_in,

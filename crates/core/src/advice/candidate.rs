@@ -1,5 +1,5 @@
-//! Candidates: ways to store the files, as data. Each is an engine with settings for reading, and with
-//! settings for writing at every tier of durability. To try another, add its lines to `TRIED`.
+//! A candidate: a way to store the files, as an engine with settings for reading, and with settings for
+//! writing at every tier of durability. Which ways are tried is for [`super::families`] to choose.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,18 @@ pub enum Store {
     Files,
     /// They move into an SQLite database.
     Sqlite,
+    /// Small ones move into an SQLite database, large ones into files that it names.
+    Hybrid,
+    /// Their names move into an SQLite database, their contents into files that it names.
+    External,
+}
+
+impl Store {
+    /// Whether it takes a database, so that moving there is work.
+    #[must_use]
+    pub fn has_database(self) -> bool {
+        self != Self::Files
+    }
 }
 
 /// A way to store the files.
@@ -42,14 +54,15 @@ pub struct EngineSettings {
 }
 
 impl EngineSettings {
-    fn new(engine: &str, settings: &[&[(&str, &str)]]) -> Self {
-        let settings = settings.iter().flat_map(|part| part.iter());
-        Self {
+    /// Of an engine, a later value of a setting in the place of an earlier one.
+    #[must_use]
+    pub fn new(engine: &str, settings: &[&[(&str, &str)]]) -> Self {
+        let empty = Self {
             engine: engine.to_owned(),
-            settings: settings
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
-        }
+            settings: Vec::new(),
+        };
+        let settings = settings.iter().flat_map(|part| part.iter());
+        settings.fold(empty, |with, (name, value)| with.with(name, value))
     }
 
     /// Value of a setting that is not left at its default.
@@ -67,96 +80,24 @@ impl EngineSettings {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
+
+    /// The same with a setting left at its default.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.settings.retain(|(known, _)| known != name);
+        self
+    }
 }
 
 /// Pairs of names and values.
-type Pairs = &'static [(&'static str, &'static str)];
-
-/// A candidate before the durability is known.
-struct Tried {
-    name: &'static str,
-    label: &'static str,
-    store: Store,
-    /// How files are read (engine `own-files`), or how a database is read.
-    reading: Pairs,
-    /// What is stored, for databases; how copies of files are written where the device need not have
-    /// them, for files.
-    other: Pairs,
-}
+pub(super) type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 /// Name of the candidate that is what is there today.
 pub const TODAY: &str = "files";
 
-/// What is tried. The first is today's.
-///
-/// A file is found by its name, and so is a blob in most of the databases; where blobs have numbers
-/// (`id`), the program has to keep the numbers itself, which saves a search.
-///
-/// A page of 64 KiB holds a blob of some 10 kB on the leaf of the tree itself, where a mapped database
-/// hands it out without a copy; with 4 KiB it lies in a chain of overflow pages, which have to be
-/// collected. Every page that changes is written whole, so large pages cost writers.
-const TRIED: &[Tried] = &[
-    Tried {
-        name: TODAY,
-        label: "your files, as they are",
-        store: Store::Files,
-        reading: &[("api", "open")],
-        other: &[("api", "open"), ("write", "truncate")],
-    },
-    Tried {
-        name: "files-openat",
-        label: "your files, openat",
-        store: Store::Files,
-        reading: &[("api", "openat")],
-        other: &[("api", "openat"), ("write", "in-place")],
-    },
-    Tried {
-        name: "sqlite-4k",
-        label: "SQLite as it comes",
-        store: Store::Sqlite,
-        reading: &[],
-        other: &[("layout", "name"), ("page_size", "4096")],
-    },
-    Tried {
-        name: "sqlite-8k-mmap",
-        label: "SQLite 8 KiB, mmap",
-        store: Store::Sqlite,
-        reading: &[("mmap", "all")],
-        other: &[("layout", "name"), ("page_size", "8192")],
-    },
-    Tried {
-        name: "sqlite-16k-mmap",
-        label: "SQLite 16 KiB, mmap",
-        store: Store::Sqlite,
-        reading: &[("mmap", "all")],
-        other: &[("layout", "name"), ("page_size", "16384")],
-    },
-    Tried {
-        name: "sqlite-64k-mmap",
-        label: "SQLite 64 KiB, mmap",
-        store: Store::Sqlite,
-        reading: &[("mmap", "all")],
-        other: &[("layout", "name"), ("page_size", "65536")],
-    },
-    Tried {
-        name: "sqlite-4k-mmap-id-blob",
-        label: "SQLite 4 KiB, mmap, id, blob API",
-        store: Store::Sqlite,
-        reading: &[("mmap", "all"), ("api", "blob")],
-        other: &[("page_size", "4096")],
-    },
-    Tried {
-        name: "sqlite-64k-mmap-id",
-        label: "SQLite 64 KiB, mmap, id",
-        store: Store::Sqlite,
-        reading: &[("mmap", "all")],
-        other: &[("page_size", "65536")],
-    },
-];
-
 /// How a database is written at a tier. Every blob is a transaction, since a file that is written is
 /// one too; every batch ends with a checkpoint, so that its cost is a part of each.
-fn database_writing(durability: Durability) -> Pairs {
+fn database_writing(durability: Durability) -> Pairs<'static> {
     match durability {
         Durability::None => &[
             ("journal_mode", "wal"),
@@ -180,49 +121,76 @@ fn database_writing(durability: Durability) -> Pairs {
 }
 
 /// How files are written so that each is there, old or new, after a loss of power.
-const REPLACED_SAFELY: Pairs = &[
+const REPLACED_SAFELY: Pairs<'_> = &[
     ("api", "openat"),
     ("write", "rename"),
     ("sync", "fsync+dir"),
 ];
 
+/// Files that a database names, likewise.
+const NAMED_SAFELY: Pairs<'_> = &[("sync", "fsync+dir")];
+
 /// Copies of the files lie in folders of at most 100.
-const COPIES: Pairs = &[("layout", "tree")];
+const COPIES: Pairs<'_> = &[("layout", "tree")];
 
-impl Tried {
-    fn reading(&self) -> EngineSettings {
-        match self.store {
-            Store::Files => EngineSettings::new("own-files", &[self.reading]),
-            Store::Sqlite => EngineSettings::new("sqlite", &[self.other, self.reading]),
-        }
-    }
+/// Settings that writing takes and reading has no use for.
+const OF_WRITING: [&str; 4] = ["synchronous", "transaction", "checkpoint", "sync"];
 
-    fn writing(&self, durability: Durability) -> EngineSettings {
-        match (self.store, durability) {
-            (Store::Files, Durability::PowerLoss) => {
-                EngineSettings::new("files", &[COPIES, REPLACED_SAFELY])
+impl Candidate {
+    /// Files that are read in a way of the engine `own-files`, and copies of them that are written in
+    /// a way of the engine `files` where the device need not have them.
+    pub(super) fn files(
+        (name, label): (&str, &str),
+        reading: Pairs<'_>,
+        written: Pairs<'_>,
+        (durability, otherwise): (Durability, Durability),
+    ) -> Self {
+        let writing = |durability: Durability| match durability {
+            Durability::PowerLoss => EngineSettings::new("files", &[COPIES, REPLACED_SAFELY]),
+            Durability::None | Durability::ProcessCrash => {
+                EngineSettings::new("files", &[COPIES, written])
             }
-            (Store::Files, _) => EngineSettings::new("files", &[COPIES, self.other]),
-            (Store::Sqlite, _) => EngineSettings::new(
-                "sqlite",
-                &[self.other, self.reading, database_writing(durability)],
-            ),
+        };
+        Self {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            store: Store::Files,
+            reading: EngineSettings::new("own-files", &[reading]),
+            writing: writing(durability),
+            writing_otherwise: writing(otherwise),
         }
     }
-}
 
-/// All candidates for a durability and another one that is worth knowing of.
-#[must_use]
-pub fn candidates(durability: Durability, otherwise: Durability) -> Vec<Candidate> {
-    let of = |tried: &Tried| Candidate {
-        name: tried.name.to_owned(),
-        label: tried.label.to_owned(),
-        store: tried.store,
-        reading: tried.reading(),
-        writing: tried.writing(durability),
-        writing_otherwise: tried.writing(otherwise),
-    };
-    TRIED.iter().map(of).collect()
+    /// A store with a database. Its settings stand before those that follow from the durability.
+    pub(super) fn database(
+        (name, label): (&str, &str),
+        store: Store,
+        settings: Pairs<'_>,
+        (durability, otherwise): (Durability, Durability),
+    ) -> Self {
+        let (engine, layout): (_, Pairs<'_>) = match store {
+            Store::Hybrid => ("hybrid", COPIES),
+            Store::External => ("external", COPIES),
+            Store::Files | Store::Sqlite => ("sqlite", &[]),
+        };
+        let writing = |durability: Durability| {
+            let is_safe = durability == Durability::PowerLoss && engine != "sqlite";
+            let files: Pairs<'_> = if is_safe { NAMED_SAFELY } else { &[] };
+            let parts = [layout, database_writing(durability), files, settings];
+            EngineSettings::new(engine, &parts)
+        };
+        let reading = EngineSettings::new(engine, &[layout, settings]);
+        Self {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            store,
+            reading: OF_WRITING
+                .iter()
+                .fold(reading, |with, name| with.without(name)),
+            writing: writing(durability),
+            writing_otherwise: writing(otherwise),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -230,35 +198,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_at_most_eight_and_today_is_the_first() {
-        let all = candidates(Durability::ProcessCrash, Durability::PowerLoss);
-        assert!(all.len() <= 8);
-        assert_eq!(all[0].name, TODAY);
-        let mut names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all.len());
-    }
-
-    #[test]
-    fn settings_follow_the_durability() {
-        for candidate in candidates(Durability::ProcessCrash, Durability::PowerLoss) {
-            let word = match candidate.store {
-                Store::Files => "sync",
-                Store::Sqlite => "synchronous",
-            };
-            let now = candidate.writing.get(word);
-            let otherwise = candidate.writing_otherwise.get(word);
-            assert_ne!(now, otherwise, "{}", candidate.name);
-        }
-    }
-
-    #[test]
     fn a_setting_has_one_value() {
-        let one = EngineSettings::new("sqlite", &[&[("mmap", "all")]]);
+        let one = EngineSettings::new("sqlite", &[&[("mmap", "0"), ("mmap", "all")]]);
+        assert_eq!(one.settings.len(), 1);
         let other = one.clone().with("mmap", "0").with("api", "blob");
         assert_eq!(other.get("mmap"), Some("0"));
         assert_eq!(other.get("api"), Some("blob"));
         assert_eq!(one.get("api"), None);
+        assert_eq!(other.without("api"), one.with("mmap", "0"));
+    }
+
+    #[test]
+    fn settings_follow_the_durability() {
+        let tiers = (Durability::ProcessCrash, Durability::PowerLoss);
+        for store in [Store::Sqlite, Store::Hybrid, Store::External] {
+            let found = Candidate::database(("a", "A"), store, &[("mmap", "all")], tiers);
+            assert_eq!(found.writing.get("synchronous"), Some("normal"));
+            assert_eq!(found.writing_otherwise.get("synchronous"), Some("full"));
+            let is_synced = found.writing_otherwise.get("sync").is_some();
+            assert_eq!(is_synced, store != Store::Sqlite);
+            assert_eq!(found.reading.get("synchronous"), None);
+            assert_eq!(found.reading.get("mmap"), Some("all"));
+        }
+        let files = Candidate::files((TODAY, "files"), &[], &[("api", "open")], tiers);
+        assert_eq!(files.writing.get("sync"), None);
+        assert_eq!(files.writing_otherwise.get("sync"), Some("fsync+dir"));
     }
 }

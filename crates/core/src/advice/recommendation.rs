@@ -3,14 +3,16 @@
 
 use serde::Serialize;
 
+use super::ablation::{self, SettingWorth};
 use super::candidate::{Candidate, Store, TODAY};
 use super::score::{Composed, Part, Standing, break_even_read_share, compose, composed};
 use super::stage::{Purpose, Stage, arm_name, reference};
+use super::sweep::{self, SweepResult};
 use super::{AdviceRecord, CacheWish, SizeClass};
 use crate::case::Durability;
 use crate::measurements::{ArmStatus, Cost, Measurements};
 use crate::run::Run;
-use crate::statistics::{FEWEST_ROUNDS, Interval, median};
+use crate::statistics::FEWEST_ROUNDS;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -29,7 +31,7 @@ pub enum Answer {
 pub struct Recommendation {
     /// What to do.
     pub answer: Answer,
-    /// The best database that was confirmed, whether or not it is worth moving.
+    /// The best store with a database that was confirmed, whether or not it is worth moving.
     pub database: Option<Standing>,
     /// Another finalist whose interval does not exclude that it is as fast: a tie.
     pub tie: Option<String>,
@@ -43,6 +45,10 @@ pub struct Recommendation {
     pub versions: Vec<(String, String)>,
     /// Rounds of the confirmation.
     pub rounds: u32,
+    /// Where the answer turns by the size of the files, if it was looked for.
+    pub sweep: Option<SweepResult>,
+    /// What each setting is worth, if it was measured.
+    pub ablation: Vec<SettingWorth>,
 }
 
 /// How the best database stands if something were different.
@@ -54,6 +60,8 @@ pub struct Sensitivity {
     pub durability: Option<(Durability, Part, Option<Composed>)>,
     /// Reading from a cold cache.
     pub cold: Option<Part>,
+    /// Reading many in a transaction, against each by itself.
+    pub held: Option<Part>,
     /// Writing many to a transaction, against one to a transaction.
     pub batched: Option<Part>,
     /// Reading the files of one class of sizes.
@@ -101,7 +109,7 @@ impl Judge<'_> {
         let database = standings.iter().find(|standing| {
             standing.stage == Stage::Confirm
                 && standing.composed.is_some()
-                && self.candidate(&standing.name).map(|one| one.store) == Some(Store::Sqlite)
+                && standing.store.has_database()
         });
         let database = database.cloned();
         Recommendation {
@@ -113,6 +121,8 @@ impl Judge<'_> {
             references: self.references(),
             versions: self.versions(),
             rounds: self.rounds(),
+            sweep: sweep::result(self.record, self.measurements),
+            ablation: ablation::worths(self.record, self.measurements),
             standings,
             database,
         }
@@ -126,18 +136,18 @@ impl Judge<'_> {
     /// By the last stage that it took part in.
     fn standing(&self, candidate: &Candidate) -> Standing {
         let name = &candidate.name;
-        let stages = [Stage::Confirm, Stage::Halve, Stage::Select];
         let of = |stage: Stage| {
             composed(self.measurements, &self.record.wish, stage, TODAY, name)
                 .map(|composed| (stage, composed))
         };
-        let found = stages.into_iter().find_map(of);
+        let found = Stage::from_last().find_map(of);
         Standing {
             name: name.clone(),
             label: candidate.label.clone(),
+            store: candidate.store,
             stage: found.map_or(Stage::Select, |(stage, _)| stage),
             composed: found.map(|(_, composed)| composed),
-            space: stages.into_iter().find_map(|stage| {
+            space: Stage::from_last().find_map(|stage| {
                 let name = |candidate: &str| arm_name(stage, self.record.wish.reading(), candidate);
                 self.measurements
                     .space_ratio(&name(TODAY), &name(&candidate.name))
@@ -171,7 +181,7 @@ impl Judge<'_> {
         // To read the same files in a better way costs less than moving them.
         let best_files = self.record.finalists.iter().find(|name| {
             let candidate = self.candidate(name);
-            *name != TODAY && candidate.map(|one| one.store) == Some(Store::Files)
+            *name != TODAY && candidate.is_some_and(|one| one.store == Store::Files)
         });
         let Some(best_files) = best_files else {
             return against_today;
@@ -258,6 +268,7 @@ impl Judge<'_> {
                 CacheWish::Both => self.part(Purpose::ReadCold, TODAY, name),
                 CacheWish::Warm | CacheWish::Cold => None,
             },
+            held: self.part(Purpose::Read, name, reference::HELD),
             batched: self.part(Purpose::Write, name, reference::BATCHED),
             slower_from: slower_from(&classes),
             classes,
@@ -275,7 +286,7 @@ impl Judge<'_> {
     fn versions(&self) -> Vec<(String, String)> {
         let database = self.record.finalists.iter().find(|name| {
             let candidate = self.candidate(name);
-            candidate.map(|one| one.store) == Some(Store::Sqlite)
+            candidate.is_some_and(|one| one.store.has_database())
         });
         let arms = database
             .map(|name| ("built in", name.as_str()))
@@ -316,19 +327,6 @@ fn slower_from(classes: &[(SizeClass, Part)]) -> Option<u64> {
     slower.last().map(|(class, _)| class.from)
 }
 
-/// The interval of the ratio of two independent results, from theirs: the squares of the half widths
-/// of the logarithms add up. For whoever repeats a run and asks whether it says the same.
-#[must_use]
-pub fn ratio_of_runs(one: (f64, Interval), other: (f64, Interval)) -> Interval {
-    let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
-    let middle = (one.0 / other.0).ln();
-    let reach = half(one.1).hypot(half(other.1));
-    Interval {
-        low: (middle - reach).exp(),
-        high: (middle + reach).exp(),
-    }
-}
-
 /// Names of the candidates that took part in a stage, the best by its figures first, today's files left
 /// out, and with them what could not be measured.
 #[must_use]
@@ -354,17 +352,10 @@ pub fn ranking(run: &Run, stage: Stage) -> Vec<String> {
         .collect()
 }
 
-/// Nanoseconds of one operation of an arm, for a chart: median over the rounds.
-#[must_use]
-pub fn operation_ns(run: &Run, stage: Stage, purpose: Purpose, candidate: &str) -> Option<f64> {
-    let measurements = Measurements::new(run);
-    let arm = arm_name(stage, purpose, candidate);
-    median(&measurements.round_values(&arm, Cost::Acknowledged))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::Interval;
 
     fn part(low: f64, high: f64) -> Part {
         Part {
@@ -403,14 +394,5 @@ mod tests {
         assert_eq!(border(&[faster, slower, unsure]), None);
         assert_eq!(border(&[slower, slower]), Some(0));
         assert_eq!(border(&[]), None);
-    }
-
-    #[test]
-    fn two_results_are_as_sure_as_both_together() {
-        let interval = |low, high| Interval { low, high };
-        let found = ratio_of_runs((2.0, interval(1.8, 2.2)), (1.0, interval(1.0, 1.0)));
-        assert!((found.high / found.low - 2.2 / 1.8).abs() < 1e-9);
-        let found = ratio_of_runs((2.0, interval(1.8, 2.2)), (1.9, interval(1.7, 2.1)));
-        assert!(found.low < 1.0 && found.high > 1.0);
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::candidate::TODAY;
+use super::candidate::{Store, TODAY};
 use super::stage::{Purpose, Stage, arm_name};
 use super::wish::Wish;
 use crate::measurements::{Cost, Measurements};
@@ -74,6 +74,8 @@ pub struct Standing {
     pub name: String,
     /// What the report calls it.
     pub label: String,
+    /// What it is to the user.
+    pub store: Store,
     /// Stage that the figures are from.
     #[serde(serialize_with = "stage_word")]
     pub stage: Stage,
@@ -86,7 +88,7 @@ pub struct Standing {
 }
 
 fn stage_word<S: serde::Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(stage.word())
+    serializer.serialize_str(&stage.word())
 }
 
 /// How many times as fast as `reference` a candidate is in a stage.
@@ -201,6 +203,7 @@ mod tests {
             cache: CacheWish::Warm,
             durability: Durability::ProcessCrash,
             worth: 0.1,
+            circumstances: Default::default(),
         }
     }
 

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::candidate::{Candidate, EngineSettings, TODAY};
-use super::wish::{CacheWish, Wish};
+use super::wish::CacheWish;
 use super::{AdviceRecord, SizeClass};
 use crate::case::Durability;
 use crate::dataset::{Dataset, SizeDistribution};
@@ -23,13 +23,16 @@ const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_OPERATIONS: (u64, u64) = (30, 500);
 const MOST_SYNCED_OPERATIONS: u64 = 60;
 
+/// How often the candidates are halved, at the most.
+pub const MOST_HALVINGS: u8 = 4;
+
 /// A stage of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// All candidates.
     Select,
-    /// The better half of them.
-    Halve,
+    /// The better half of those that were measured before; which halving, from 1.
+    Halve(u8),
     /// The best two, on fresh files, with what they are to be held against.
     Confirm,
 }
@@ -37,12 +40,32 @@ pub enum Stage {
 impl Stage {
     /// First word of the names of its groups and arms.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn word(self) -> String {
         match self {
-            Self::Select => "select",
-            Self::Halve => "halve",
-            Self::Confirm => "confirm",
+            Self::Select => "select".to_owned(),
+            // As it was called when there was but one.
+            Self::Halve(1) => "halve".to_owned(),
+            Self::Halve(number) => format!("halve-{number}"),
+            Self::Confirm => "confirm".to_owned(),
         }
+    }
+
+    /// Stages in the order of time: a later one has a higher number.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Select => 0,
+            Self::Halve(number) => number,
+            Self::Confirm => u8::MAX,
+        }
+    }
+
+    /// All of them, the last first.
+    pub fn from_last() -> impl Iterator<Item = Self> {
+        let halvings = (1..=MOST_HALVINGS).rev().map(Self::Halve);
+        std::iter::once(Self::Confirm)
+            .chain(halvings)
+            .chain([Self::Select])
     }
 }
 
@@ -65,6 +88,8 @@ pub enum Purpose {
 pub mod reference {
     /// The best database with the system's SQLite.
     pub const SYSTEM: &str = "system-library";
+    /// The best database, many reads to a transaction.
+    pub const HELD: &str = "held";
     /// The best database, many writes to a transaction.
     pub const BATCHED: &str = "batched";
     /// One packed file.
@@ -128,7 +153,9 @@ impl StageParts<'_> {
     /// A candidate that the catalogue does not know, or a dataset that cannot be.
     pub fn plan(&self, catalogue: &dyn Catalogue) -> Result<Plan, SuiteError> {
         let suite = self.suite()?;
-        Plan::resolve(&suite, "default", self.seed, catalogue)
+        let mut plan = Plan::resolve(&suite, "default", self.seed, catalogue)?;
+        self.record.wish.circumstances.apply(&mut plan);
+        Ok(plan)
     }
 
     fn suite(&self) -> Result<Suite, SuiteError> {
@@ -137,19 +164,7 @@ impl StageParts<'_> {
         for (number, (_, dataset)) in self.classes.iter().enumerate() {
             datasets.push(described(&class_name(number), dataset));
         }
-        let text = json!({
-            "name": SUITE,
-            "about": "where your own files should live",
-            "question": format!("Where should the files of {} live?", self.record.tree.path),
-            "dataset": datasets,
-            "group": groups,
-            "chart": self.charts(),
-        });
-        let mut suite: Suite = serde_json::from_value(text).map_err(|error| SuiteError {
-            suite: SUITE.to_owned(),
-            problem: error.to_string(),
-            hint: String::new(),
-        })?;
+        let mut suite = suite_of(self.record, &datasets, &groups, &self.charts())?;
         let all = std::iter::once(self.dataset).chain(self.classes.iter().map(|(_, one)| one));
         for (named, dataset) in suite.dataset.iter_mut().zip(all) {
             named.size = dataset.size.clone();
@@ -185,17 +200,7 @@ impl StageParts<'_> {
     }
 
     fn arm(&self, purpose: Purpose, name: &str, label: &str, with: &EngineSettings) -> Value {
-        let settings: serde_json::Map<String, Value> = with
-            .settings
-            .iter()
-            .map(|(name, value)| (name.clone(), json!(value)))
-            .collect();
-        json!({
-            "name": arm_name(self.stage, purpose, name),
-            "label": label,
-            "engine": with.engine,
-            "settings": settings,
-        })
+        arm_of(&arm_name(self.stage, purpose, name), label, with)
     }
 
     /// Today's files first, then the others.
@@ -209,10 +214,10 @@ impl StageParts<'_> {
         today.chain(others.filter(|one| one.name != TODAY))
     }
 
-    /// The database that is best so far.
+    /// The store with a database that is best so far.
     fn best_database(&self) -> Option<&Candidate> {
         let mut all = self.candidates.iter().copied();
-        all.find(|one| one.store == super::Store::Sqlite)
+        all.find(|one| one.store.has_database())
     }
 
     fn read_group(&self) -> Value {
@@ -226,6 +231,9 @@ impl StageParts<'_> {
                 let system = best.reading.clone().with("library", "system");
                 let label = format!("{}, your system's", best.label);
                 arms.push(self.arm(purpose, reference::SYSTEM, &label, &system));
+                let held = best.reading.clone().with("read_transaction", "held");
+                let label = format!("{}, many reads at once", best.label);
+                arms.push(self.arm(purpose, reference::HELD, &label, &held));
             }
             for (name, engine, label) in [
                 (reference::PACKFILE, "packfile", "one packed file, mmap"),
@@ -339,15 +347,7 @@ impl StageParts<'_> {
     /// Writes of one batch.
     #[must_use]
     pub fn batch_operations(&self, durability: Durability) -> u64 {
-        let mean = self.dataset.total_bytes() / self.dataset.count.max(1);
-        let (fewest, most) = BATCH_OPERATIONS;
-        let operations = (BATCH_BYTES / mean.max(1)).clamp(fewest, most);
-        // A batch overwrites no file twice.
-        let operations = operations.min(self.dataset.count);
-        match durability {
-            Durability::PowerLoss => operations.min(MOST_SYNCED_OPERATIONS),
-            Durability::None | Durability::ProcessCrash => operations,
-        }
+        batch_operations(self.dataset, durability)
     }
 
     /// What the general report draws: the confirmation.
@@ -389,6 +389,51 @@ impl StageParts<'_> {
     }
 }
 
+/// Writes of one batch of a dataset.
+#[must_use]
+pub fn batch_operations(dataset: &Dataset, durability: Durability) -> u64 {
+    let mean = dataset.total_bytes() / dataset.count.max(1);
+    let (fewest, most) = BATCH_OPERATIONS;
+    let operations = (BATCH_BYTES / mean.max(1)).clamp(fewest, most);
+    // A batch overwrites no file twice.
+    let operations = operations.min(dataset.count);
+    match durability {
+        Durability::PowerLoss => operations.min(MOST_SYNCED_OPERATIONS),
+        Durability::None | Durability::ProcessCrash => operations,
+    }
+}
+
+/// An arm of a suite.
+pub(super) fn arm_of(name: &str, label: &str, with: &EngineSettings) -> Value {
+    let settings = with.settings.iter();
+    let settings: serde_json::Map<String, Value> = settings
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect();
+    json!({ "name": name, "label": label, "engine": with.engine, "settings": settings })
+}
+
+/// A suite of an advice run.
+pub(super) fn suite_of(
+    record: &AdviceRecord,
+    datasets: &[Value],
+    groups: &[Value],
+    charts: &[Value],
+) -> Result<Suite, SuiteError> {
+    let text = json!({
+        "name": SUITE,
+        "about": "where your own files should live",
+        "question": format!("Where should the files of {} live?", record.tree.path),
+        "dataset": datasets,
+        "group": groups,
+        "chart": charts,
+    });
+    serde_json::from_value(text).map_err(|error| SuiteError {
+        suite: SUITE.to_owned(),
+        problem: error.to_string(),
+        hint: String::new(),
+    })
+}
+
 fn class_name(number: usize) -> String {
     format!("size-{number}")
 }
@@ -403,23 +448,8 @@ fn described(name: &str, dataset: &Dataset) -> Value {
     })
 }
 
-/// Whether a plan is an advice run's.
-#[must_use]
-pub fn is_advice(plan: &Plan) -> bool {
-    plan.advice.is_some()
-}
-
 /// Joins the plan of a later stage to that of the earlier ones.
 pub fn join(whole: &mut Plan, later: Plan) {
     whole.groups.extend(later.groups);
     whole.charts.extend(later.charts);
-}
-
-/// The wish's own words for reports: `90 reads to 10 writes, uniform`.
-#[must_use]
-pub fn wish_words(wish: &Wish) -> String {
-    format!(
-        "{} reads to {} writes, {}, {}",
-        wish.reads, wish.writes, wish.skew, wish.durability
-    )
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Circumstances;
 use super::stage::Purpose;
 use crate::case::Durability;
 use crate::keys::KeyOrder;
@@ -24,6 +25,9 @@ pub struct Wish {
     pub durability: Durability,
     /// The smallest gain that is worth moving for, as a share.
     pub worth: f64,
+    /// With how much memory, and by how many at once.
+    #[serde(default, skip_serializing_if = "Circumstances::are_usual")]
+    pub circumstances: Circumstances,
 }
 
 /// Where what is read lies when it is asked for.
@@ -110,6 +114,7 @@ mod tests {
             cache: CacheWish::Warm,
             durability: Durability::ProcessCrash,
             worth: 0.1,
+            circumstances: Circumstances::default(),
         };
         assert!((wish.read_share() - 0.9).abs() < 1e-12);
         (wish.reads, wish.writes) = (1, 0);

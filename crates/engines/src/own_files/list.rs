@@ -138,6 +138,33 @@ impl FileList {
     }
 }
 
+/// A file that is not as it was listed. Inside of the [`io::Error`] that a content is refused with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size in bytes when it was listed.
+    pub sampled_bytes: u32,
+    /// Whether there is none any more.
+    pub is_gone: bool,
+}
+
+impl std::fmt::Display for ChangedFile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = self.path.display();
+        if self.is_gone {
+            return write!(formatter, "{path} has gone since it was sampled");
+        }
+        let bytes = self.sampled_bytes;
+        write!(
+            formatter,
+            "{path} has changed: it had {bytes} bytes when it was sampled"
+        )
+    }
+}
+
+impl std::error::Error for ChangedFile {}
+
 /// The content of listed files. One that is longer or shorter than listed has changed, which is an
 /// error: what was sampled is not there any more.
 #[derive(Debug, Clone, Default)]
@@ -152,8 +179,14 @@ impl Content for FileContent {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let listed = self.0.file(key).ok_or_else(missing)?;
         let path = self.0.full_path(key).ok_or_else(missing)?;
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let named = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other(ChangedFile {
+                path: path.clone(),
+                sampled_bytes: listed.bytes,
+                is_gone: true,
+            }),
+            kind => io::Error::new(kind, format!("{}: {error}", path.display())),
+        };
         let mut file = open_quietly(&path).map_err(named)?;
         buffer.clear();
         let wanted = u64::from(listed.bytes);
@@ -165,11 +198,11 @@ impl Content for FileContent {
         if buffer.len() as u64 == wanted {
             return Ok(());
         }
-        let changed = format!(
-            "{} has changed: it had {wanted} bytes when it was sampled",
-            path.display()
-        );
-        Err(io::Error::other(changed))
+        Err(io::Error::other(ChangedFile {
+            path,
+            sampled_bytes: listed.bytes,
+            is_gone: false,
+        }))
     }
 
     fn files(&self) -> Option<&FileList> {

@@ -1,4 +1,4 @@
-//! Blobs read by some threads and overwritten by another, all at once and for a slice's time: in a
+//! Blobs read by some threads and overwritten by another, or by several of which each has keys of its own, all at once and for a slice's time: in a
 //! closed loop, or in an open one whose rate is given or a share of what the same threads did in a
 //! closed loop during the lead-in. When operations begin is [`super::pacing`]'s business.
 //!
@@ -82,7 +82,7 @@ impl Load {
         else {
             return Err(unfit("this is no load"));
         };
-        check(preparation, writers)?;
+        check(preparation, readers > 0 && writers > 0)?;
         let store = open_store(preparation)?;
         let walk = preparation.walk(case.dataset.count);
         let offset = |thread, threads| thread_offset(preparation.key_offset, thread, threads);
@@ -95,7 +95,8 @@ impl Load {
             ));
         }
         for thread in 0..writers {
-            let walk = walk.starting_at(offset(thread, writers));
+            // Writers of the same blob could not be told apart.
+            let walk = walk.part(thread, writers, preparation.key_offset);
             let mut writer = Client::new(store.session()?, walk, true);
             writer.content = Some(Content {
                 dataset: case.dataset.clone(),
@@ -319,7 +320,7 @@ fn open_store(preparation: &Preparation<'_>) -> Result<Box<dyn Store>, EngineErr
 
 /// Refuses settings with which the threads would wait for each other for ever, or readers meet
 /// blobs that are half written.
-fn check(preparation: &Preparation<'_>, writers: u32) -> Result<(), EngineError> {
+fn check(preparation: &Preparation<'_>, mixed: bool) -> Result<(), EngineError> {
     let settings = &preparation.case.settings;
     let contradiction = |reason: &str, hint: &str| {
         Err(EngineError::Settings(SettingsError::Contradiction {
@@ -328,13 +329,13 @@ fn check(preparation: &Preparation<'_>, writers: u32) -> Result<(), EngineError>
             hint: hint.to_owned(),
         }))
     };
-    if writers > 0 && settings.get("read_transaction") == Some("held") {
+    if mixed && settings.get("read_transaction") == Some("held") {
         return contradiction(
             "readers that hold a transaction see no write, and with a rollback journal let none in",
             "use `read_transaction = each`",
         );
     }
-    if writers > 0 && settings.get("write") == Some("truncate") {
+    if mixed && settings.get("write") == Some("truncate") {
         return contradiction(
             "readers would meet files that are empty or half full",
             "use `write = rename`, or `write = in-place`",

@@ -2,8 +2,10 @@
 //! what would change it. A ratio never stands without its interval.
 
 use sqlitmus_core::advice::{
-    AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Standing, Wish,
+    AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Standing, Store,
+    Wish,
 };
+use sqlitmus_core::dataset::SizeDistribution;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::units::{format_bytes, format_count, format_duration, format_ratio};
@@ -13,6 +15,9 @@ use crate::text::clean;
 
 /// Differences of space below this are not worth a word.
 const SAME_SPACE: f64 = 0.03;
+
+/// A file that is so many times as large as all that were measured is another matter.
+const MUCH_LARGER: u64 = 4;
 
 /// Heads the page.
 pub(crate) fn question(record: &AdviceRecord) -> String {
@@ -70,6 +75,7 @@ pub(crate) fn about(
     let versions = recommendation.versions.iter();
     machine.extend(versions.map(|(what, version)| format!("SQLite {}, {what}", clean(version))));
     let mut lines = vec![files, asked, machine.join(" | ")];
+    lines.extend(unmeasured(run, record));
     let odd: Vec<String> = tree
         .oddities
         .iter()
@@ -81,17 +87,49 @@ pub(crate) fn about(
     lines
 }
 
+/// What of the files was too large to be measured: a sample holds none that would fill it.
+fn unmeasured(run: &Run, record: &AdviceRecord) -> Option<String> {
+    let sizes = run
+        .plan
+        .arms()
+        .filter_map(|(_, arm)| match &arm.case.dataset.size {
+            SizeDistribution::Files(files) => files.bytes.iter().copied().max(),
+            _ => None,
+        });
+    let measured = u64::from(sizes.max()?);
+    let largest = record.tree.largest_bytes;
+    (largest / MUCH_LARGER > measured).then(|| {
+        format!(
+            "The largest file that was measured has {}, the largest of all {}: nothing here is about files of such \
+             a size",
+            format_bytes(measured),
+            format_bytes(largest)
+        )
+    })
+}
+
 fn wish_words(wish: &Wish) -> String {
-    let cache = match wish.cache {
-        CacheWish::Warm => "warm",
-        CacheWish::Cold => "cold",
-        CacheWish::Both => "warm and cold",
+    let circumstances = &wish.circumstances;
+    let cache = match (circumstances.memory_bytes, wish.cache) {
+        (Some(bytes), _) => format!(
+            "with {} of memory for the process and what is cached for it",
+            format_bytes(bytes)
+        ),
+        (None, CacheWish::Warm) => "warm".to_owned(),
+        (None, CacheWish::Cold) => "cold".to_owned(),
+        (None, CacheWish::Both) => "warm and cold".to_owned(),
+    };
+    let at_once = |number: u32, what: &str| match number {
+        0 | 1 => String::new(),
+        _ => format!(", {number} {what} at once"),
     };
     format!(
-        "{} reads to {} writes, {}, {cache}, writes survive {}",
+        "{} reads to {} writes, {}{}{}, {cache}, writes survive {}",
         wish.reads,
         wish.writes,
         wish.skew,
+        at_once(circumstances.readers, "readers"),
+        at_once(circumstances.writers, "writers"),
         match wish.durability {
             sqlitmus_core::case::Durability::None => "nothing",
             sqlitmus_core::case::Durability::ProcessCrash => "a crash of the process",
@@ -111,7 +149,9 @@ pub(crate) fn tone(recommendation: &Recommendation) -> Tone {
 /// The answer in one or two sentences.
 pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> String {
     let Some(database) = &recommendation.database else {
-        return "Not sure: no database could be measured to the end.".to_owned();
+        return "Not sure: no database could be measured to the end. A longer --budget, such as 5m, leaves time for the \
+                confirmation; what was tried is below."
+            .to_owned();
     };
     let label = clean(&database.label);
     let Some(composed) = database.composed else {
@@ -125,8 +165,13 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
     );
     match recommendation.answer {
         Answer::Move => format!(
-            "Move them into a database. {gain}.{}",
-            cut_off(recommendation)
+            "{} {gain}.{}",
+            match database.store {
+                Store::Hybrid => "Move the small ones into a database.",
+                Store::External => "Move their names into a database.",
+                Store::Files | Store::Sqlite => "Move them into a database.",
+            },
+            cut_off(recommendation, database)
         ),
         Answer::KeepFiles => format!(
             "Keep the files. {gain}; moving is worth it from {:.2} on.",
@@ -140,9 +185,9 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
     }
 }
 
-fn cut_off(recommendation: &Recommendation) -> String {
+fn cut_off(recommendation: &Recommendation, database: &Standing) -> String {
     match recommendation.sensitivity.slower_from {
-        Some(bytes) if bytes > 0 => format!(
+        Some(bytes) if bytes > 0 && database.store == Store::Sqlite => format!(
             " Files from {} on are read more slowly from it: leave those outside.",
             format_bytes(bytes)
         ),
@@ -200,15 +245,18 @@ pub(crate) fn beside(record: &AdviceRecord, recommendation: &Recommendation) -> 
 }
 
 fn space(database: &Standing) -> Option<String> {
-    let space = database.space?;
+    // Of files without content there is no ratio.
+    let space = database
+        .space
+        .filter(|space| space.is_finite() && *space > 0.0)?;
     Some(if space > 1.0 + SAME_SPACE {
         format!(
-            "On disk the files take {} times what the database takes.",
+            "On disk the files take {} times what it takes.",
             format_ratio(space)
         )
     } else if space < 1.0 - SAME_SPACE {
         format!(
-            "On disk the database takes {} times what the files take.",
+            "On disk it takes {} times what the files take.",
             format_ratio(1.0 / space)
         )
     } else {
@@ -239,6 +287,13 @@ pub(crate) fn sensitivity(record: &AdviceRecord, recommendation: &Recommendation
             time_words(part.reference_ns)
         ));
     }
+    if let Some(held) = &found.held {
+        changes.push(format!(
+            "Many reads in a transaction: {} each by itself, {} a read.",
+            times_as_fast(held.ratio, held.interval),
+            time_words(held.operation_ns)
+        ));
+    }
     if let Some(batched) = &found.batched {
         changes.push(format!(
             "Many writes to a transaction: {} one a transaction, {} a write.",
@@ -254,7 +309,13 @@ pub(crate) fn sensitivity(record: &AdviceRecord, recommendation: &Recommendation
             time_words(cold.reference_ns)
         )),
         (None, CacheWish::Warm) => {
-            changes.push("A cold cache was not measured: --cache both does.".to_owned());
+            let words = match record.wish.circumstances.memory_bytes {
+                Some(_) => {
+                    "With as much memory as there is, everything is cached: leave --memory out."
+                }
+                None => "A cold cache was not measured: --cache both does.",
+            };
+            changes.push(words.to_owned());
         }
         _ => {}
     }
@@ -322,10 +383,23 @@ pub(crate) fn paste(run: &Run, record: &AdviceRecord, recommendation: &Recommend
         ),
         _ => String::new(),
     };
+    let best = recommendation.database.as_ref();
+    let best = best.and_then(|best| {
+        let mut candidates = record.candidates.iter();
+        candidates.find(|one| one.name == best.name)
+    });
+    let is_by_handle = best
+        .is_some_and(|best| best.store == Store::Sqlite && best.reading.get("api") == Some("blob"));
+    let api = if is_by_handle {
+        " It was measured through blob handles (sqlite3_blob_reopen, sqlite3_blob_read), which not all of these \
+         languages have; the code uses SELECT, whose figure is in the table above."
+    } else {
+        ""
+    };
     let place = clean(&run.head.place);
     let path = clean(&record.tree.path);
     format!(
-        "It runs on your own SQLite.{library} The Python of it (--snippet python) fills a database from a \
+        "It runs on your own SQLite.{library}{api} The Python of it (--snippet python) fills a database from a \
          directory. `sqlitmus pack {path} {place}/files.sqlar` makes an archive of another kind (sqlar), with \
          names, modes and times: good for keeping and serving files, and not what was measured here."
     )

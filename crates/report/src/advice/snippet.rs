@@ -1,8 +1,9 @@
 //! What to paste: connection set-up, schema, reading and writing in several languages, with the settings
 //! that were measured. The templates beside this file are programs with holes; a test of the command line
-//! runs each of them.
+//! runs each of them. Those in `outside/` keep contents in files too. For tables of which there is no code
+//! ([`Setup::of`] is `None`) [`without_code`] says why.
 
-use sqlitmus_core::advice::{AdviceRecord, Recommendation};
+use sqlitmus_core::advice::{AdviceRecord, Candidate, Recommendation, Store};
 
 use crate::text::clean;
 
@@ -52,6 +53,17 @@ impl Language {
             Self::C => include_str!("snippets/c.c.in"),
         }
     }
+
+    /// The same with files for what is large.
+    fn template_with_files(self) -> &'static str {
+        match self {
+            Self::Python => include_str!("snippets/outside/python.py.in"),
+            Self::Rust => include_str!("snippets/outside/rust.rs.in"),
+            Self::Go => include_str!("snippets/outside/go.go.in"),
+            Self::Node => include_str!("snippets/outside/node.js.in"),
+            Self::C => include_str!("snippets/outside/c.c.in"),
+        }
+    }
 }
 
 /// How files are found in the database.
@@ -61,6 +73,17 @@ pub enum Key {
     Name,
     /// By number.
     Id,
+    /// By number, in a table without a hidden row number.
+    IdWithoutRowid,
+}
+
+/// Contents that are files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// Bytes up to which a content is in the database all the same.
+    pub inline_limit: String,
+    /// Whether a file is on the device before the row that names it is committed.
+    pub syncs: bool,
 }
 
 /// What a database is opened with.
@@ -78,15 +101,69 @@ pub struct Setup {
     pub mmap_bytes: String,
     /// How files are found.
     pub key: Key,
+    /// What is not in the database; `None` if all is.
+    pub outside: Option<Outside>,
+}
+
+/// The candidate that is best of those with a database.
+fn best<'a>(record: &'a AdviceRecord, recommendation: &Recommendation) -> Option<&'a Candidate> {
+    let best = recommendation.database.as_ref()?;
+    let mut candidates = record.candidates.iter();
+    candidates.find(|candidate| candidate.name == best.name)
+}
+
+/// How files are found in a candidate's tables; `None` if these are none that there is code for.
+fn key_of(candidate: &Candidate) -> Option<Key> {
+    let is_in_memory = candidate.writing.get("catalogue") == Some("memory");
+    match (candidate.store, candidate.writing.get("layout")) {
+        (Store::Hybrid | Store::External, _) => Some(Key::Id),
+        _ if is_in_memory => None,
+        (_, Some("name")) => Some(Key::Name),
+        (_, None | Some("rowid")) => Some(Key::Id),
+        (_, Some("without-rowid")) => Some(Key::IdWithoutRowid),
+        _ => None,
+    }
+}
+
+/// Why there is no code for what was best, and what stands next that there is code for; `None` if there
+/// is code, or nothing was best.
+#[must_use]
+pub fn without_code(record: &AdviceRecord, recommendation: &Recommendation) -> Option<String> {
+    let best = best(record, recommendation)?;
+    if key_of(best).is_some() {
+        return None;
+    }
+    let candidate = |name: &str| record.candidates.iter().find(|one| one.name == name);
+    let mut standings = recommendation.standings.iter();
+    let next = standings.find(|standing| {
+        let has_code = candidate(&standing.name).and_then(key_of).is_some();
+        standing.store.has_database() && has_code && standing.composed.is_some()
+    });
+    let next = next.map_or(String::new(), |next| {
+        format!(
+            " Next to it, with tables that are simpler: {}.",
+            clean(&next.label)
+        )
+    });
+    let what = match best.writing.get("layout") {
+        Some("sqlar") => {
+            "There is no code to paste for it: `sqlitmus pack` makes this table, and every SQLite reads it \
+             (SELECT data FROM sqlar WHERE name = ?; what `sqlitmus pack` has compressed is shorter than sz)."
+        }
+        _ => {
+            "There is no code to paste for it: how it keeps names or parts of contents is a program's own business, \
+             and a few lines would not be what was measured."
+        }
+    };
+    Some(format!("{what}{next}"))
 }
 
 impl Setup {
-    /// Of the best database, whatever the answer; `None` if there is none.
+    /// Of the best store with a database, whatever the answer; `None` if there is none, or no code for it.
     #[must_use]
     pub fn of(record: &AdviceRecord, recommendation: &Recommendation) -> Option<Self> {
-        let best = recommendation.database.as_ref()?;
-        let mut candidates = record.candidates.iter();
-        let candidate = candidates.find(|candidate| candidate.name == best.name)?;
+        let candidate = best(record, recommendation)?;
+        let key = key_of(candidate)?;
         let get = |name: &str| candidate.writing.get(name);
         Some(Self {
             title: format!(
@@ -104,9 +181,14 @@ impl Setup {
                 Some("all") => ALL_MAPPED.to_owned(),
                 other => number(other).unwrap_or("0").to_owned(),
             },
-            key: match get("layout") {
-                Some("name") => Key::Name,
-                _ => Key::Id,
+            key,
+            outside: match candidate.store {
+                Store::Files | Store::Sqlite => None,
+                Store::Hybrid | Store::External => Some(Outside {
+                    // An external store has everything outside.
+                    inline_limit: number(get("inline_limit")).unwrap_or("0").to_owned(),
+                    syncs: get("sync").is_some_and(|sync| sync != "none"),
+                }),
             },
         })
     }
@@ -120,15 +202,20 @@ impl Setup {
             "mmap_size": self.mmap_bytes,
             "key": match self.key {
                 Key::Name => "name",
-                Key::Id => "id",
+                Key::Id | Key::IdWithoutRowid => "id",
             },
+            "inline_limit": self.outside.as_ref().map(|outside| &outside.inline_limit),
         })
     }
 
     /// The code in a language.
     #[must_use]
     pub fn code(&self, language: Language) -> String {
-        let mut code = language.template().to_owned();
+        let template = match self.outside {
+            Some(_) => language.template_with_files(),
+            None => language.template(),
+        };
+        let mut code = template.to_owned();
         for (hole, filling) in self.fillings() {
             code = code.replace(&format!("{{{{{hole}}}}}"), filling);
         }
@@ -143,6 +230,20 @@ impl Setup {
             ("synchronous", &self.synchronous),
             ("mmap_bytes", &self.mmap_bytes),
         ];
+        if let Some(outside) = &self.outside {
+            let syncs = |yes, no| if outside.syncs { yes } else { no };
+            fillings.extend([
+                ("inline_limit", outside.inline_limit.as_str()),
+                ("syncs", syncs("true", "false")),
+                ("python_syncs", syncs("True", "False")),
+                ("c_syncs", syncs("1", "0")),
+                (
+                    "schema",
+                    "CREATE TABLE IF NOT EXISTS file(id INTEGER PRIMARY KEY, content BLOB, path TEXT)",
+                ),
+            ]);
+            return fillings;
+        }
         fillings.extend(match self.key {
             Key::Name => [
                 ("key", "name"),
@@ -164,11 +265,16 @@ impl Setup {
                     "sqlite3_bind_text(store->insert, 1, name, -1, SQLITE_STATIC)",
                 ),
             ],
-            Key::Id => [
+            Key::Id | Key::IdWithoutRowid => [
                 ("key", "id"),
                 (
                     "schema",
-                    "CREATE TABLE IF NOT EXISTS file(id INTEGER PRIMARY KEY, content BLOB)",
+                    match self.key {
+                        Key::IdWithoutRowid => {
+                            "CREATE TABLE IF NOT EXISTS file(id INTEGER PRIMARY KEY, content BLOB) WITHOUT ROWID"
+                        }
+                        _ => "CREATE TABLE IF NOT EXISTS file(id INTEGER PRIMARY KEY, content BLOB)",
+                    },
                 ),
                 ("imported", "the id of every name: keep it"),
                 ("key_of_file", "len(keys) + 1"),
@@ -198,6 +304,8 @@ fn word(value: Option<&str>, otherwise: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sqlitmus_core::advice::{Breadth, SizeCount, TreeFacts, candidates};
+    use sqlitmus_core::case::Durability;
 
     fn setup(key: Key) -> Setup {
         Setup {
@@ -207,17 +315,56 @@ mod tests {
             synchronous: "normal".to_owned(),
             mmap_bytes: "0".to_owned(),
             key,
+            outside: None,
         }
     }
 
     #[test]
     fn no_hole_is_left() {
+        let is_whole = |code: &str| {
+            assert!(!code.contains("{{") && !code.contains("}}"), "{code}");
+            assert!(code.contains("page_size = 65536"), "{code}");
+        };
         for language in Language::ALL {
-            for key in [Key::Name, Key::Id] {
-                let code = setup(key).code(language);
-                assert!(!code.contains("{{") && !code.contains("}}"), "{code}");
-                assert!(code.contains("page_size = 65536"), "{code}");
+            for key in [Key::Name, Key::Id, Key::IdWithoutRowid] {
+                is_whole(&setup(key).code(language));
             }
+            let mut setup = setup(Key::Id);
+            setup.outside = Some(Outside {
+                inline_limit: "16384".to_owned(),
+                syncs: true,
+            });
+            let code = setup.code(language);
+            is_whole(&code);
+            assert!(code.contains("16384"), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_was_measured_is_what_is_pasted_or_nothing_is() {
+        let tree = TreeFacts {
+            sizes: vec![size(1 << 10, 100), size(1 << 20, 10)],
+            ..TreeFacts::default()
+        };
+        let tiers = (Durability::ProcessCrash, Durability::PowerLoss);
+        for breadth in [Breadth::Eight, Breadth::Wide] {
+            let all = candidates(&tree, tiers, breadth);
+            let without = all.iter().filter(|one| one.store.has_database());
+            let without: Vec<&str> = without
+                .filter(|one| key_of(one).is_none())
+                .map(|one| one.name.as_str())
+                .collect();
+            // The quick run recommends nothing that it cannot give code for.
+            assert_eq!(without.is_empty(), breadth == Breadth::Eight, "{without:?}");
+        }
+    }
+
+    fn size(low: u64, files: u64) -> SizeCount {
+        SizeCount {
+            low,
+            high: 2 * low - 1,
+            files,
+            bytes: low * files,
         }
     }
 

@@ -1,18 +1,18 @@
 //! The two tables of an advice page: how large the files are, and what was tried.
 
-use sqlitmus_core::advice::{AdviceRecord, Recommendation, Stage, Standing};
+use sqlitmus_core::advice::{AdviceRecord, Part, Recommendation, Stage, Standing};
 use sqlitmus_core::tree_scan::log_histogram::CLASS_STARTS;
 use sqlitmus_core::units::format_ratio;
 
 use super::sentences::{binary, ratio_words, time_words};
 use crate::terminal::{Ink, Tone};
-use crate::text::{clean, fit, left};
+use crate::text::{clean, fit, left, width};
 
 /// Columns of the longest bar.
 const BAR_COLUMNS: usize = 30;
 
-/// Columns of names.
-const NAME_COLUMNS: usize = 35;
+/// Columns of names, at least.
+const NAME_COLUMNS: usize = 30;
 
 /// Sizes of the files by class, as bars of their number.
 pub(super) fn sizes(record: &AdviceRecord, columns: usize) -> Vec<String> {
@@ -88,85 +88,117 @@ pub(super) fn standings(
         (0, _) => "writing".to_owned(),
         (reads, writes) => format!("{reads}:{writes}"),
     };
-    let head = format!(
-        "{} {:>19} {:>17} {:>17} {:>9}",
-        left("Times as fast as your files", NAME_COLUMNS),
-        mix,
-        "read",
-        "write",
-        "space"
+    let layout = Layout::of(recommendation, columns);
+    let head = layout.line(
+        "Times as fast as your files",
+        &mix,
+        ["read", "write", "space"],
     );
     let mut lines = vec![ink.paint(&fit(&head, columns), Tone::Heading)];
     let mut last_stage = None;
     let mut standings: Vec<&Standing> = recommendation.standings.iter().collect();
     // The sort keeps the order by speed within a stage.
-    standings.sort_by_key(|standing| match (standing.stage, standing.composed) {
-        (_, None) => 3,
-        (Stage::Confirm, _) => 0,
-        (Stage::Halve, _) => 1,
-        (Stage::Select, _) => 2,
+    standings.sort_by_key(|standing| match standing.composed {
+        None => u8::MAX,
+        Some(_) => u8::MAX - 1 - standing.stage.number().min(u8::MAX - 1),
     });
     for standing in standings {
         if last_stage != Some(standing.stage) && standing.composed.is_some() {
-            lines.push(ink.paint(stage_line(standing.stage), Tone::Faint));
+            lines.push(ink.paint(&stage_line(standing.stage), Tone::Faint));
             last_stage = Some(standing.stage);
         }
-        lines.push(fit(&standing_line(standing), columns));
+        lines.push(fit(&layout.standing(standing), columns));
     }
-    for (name, part) in &recommendation.references {
-        if lines.last().is_some_and(|line| !line.starts_with("  = ")) {
+    for (number, (name, part)) in recommendation.references.iter().enumerate() {
+        if number == 0 {
             lines.push(ink.paint("to compare, reading alone:", Tone::Faint));
         }
         let label = match name.as_str() {
-            "system-library" => "with your system's SQLite",
-            "packfile" => "one packed file, mapped",
-            _ => "a copy in memory: the limit",
+            "system-library" => "  with your system's SQLite",
+            "packfile" => "  one packed file, mapped",
+            _ => "  a copy in memory: the limit",
         };
-        let line = format!(
-            "  = {} {:>19} {:>17}",
-            left(label, NAME_COLUMNS - 4),
-            "",
-            ratio_words(part.ratio, part.interval),
-        );
-        lines.push(fit(
-            &format!("{line} {:>12}", time_words(part.operation_ns)),
-            columns,
-        ));
+        let read = layout.part(part);
+        let line = layout.line(label, "", [&read, &time_words(part.operation_ns), ""]);
+        lines.push(fit(line.trim_end(), columns));
     }
     lines
 }
 
-fn stage_line(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Confirm => "confirmed:",
-        Stage::Halve => "tried, and left after the second round of selection:",
-        Stage::Select => "tried, and left after the first:",
+/// Widths of the columns: where there is no room for all intervals, the mixture alone has its.
+struct Layout {
+    name: usize,
+    has_all_intervals: bool,
+}
+
+impl Layout {
+    /// Columns of a ratio with its interval, of one without, and of space.
+    const INTERVAL: usize = 19;
+    const BARE: usize = 11;
+    const SPACE: usize = 7;
+
+    fn of(recommendation: &Recommendation, columns: usize) -> Self {
+        let labels = recommendation.standings.iter();
+        let longest = labels.map(|standing| width(&clean(&standing.label))).max();
+        let wide = (longest.unwrap_or(0) + 2).max(NAME_COLUMNS);
+        Self {
+            name: wide.min(columns.saturating_sub(Self::INTERVAL + 2 * Self::BARE + Self::SPACE)),
+            has_all_intervals: wide + 3 * Self::INTERVAL + Self::SPACE <= columns,
+        }
+    }
+
+    fn line(&self, label: &str, mixture: &str, [read, write, space]: [&str; 3]) -> String {
+        let half = if self.has_all_intervals {
+            Self::INTERVAL
+        } else {
+            Self::BARE
+        };
+        let (interval, last) = (Self::INTERVAL, Self::SPACE);
+        let label = left(&fit(label, self.name), self.name);
+        format!("{label}{mixture:>interval$}{read:>half$}{write:>half$}{space:>last$}")
+    }
+
+    fn part(&self, part: &Part) -> String {
+        if self.has_all_intervals {
+            ratio_words(part.ratio, part.interval)
+        } else {
+            format_ratio(part.ratio)
+        }
+    }
+
+    fn standing(&self, standing: &Standing) -> String {
+        let label = format!("  {}", clean(&standing.label));
+        let Some(composed) = standing.composed else {
+            let reason = standing.reason.as_deref().unwrap_or("not measured");
+            return format!("{} {}", left(&label, self.name), clean(reason));
+        };
+        let is_confirmed = standing.stage == Stage::Confirm;
+        let part = |part: Option<Part>| match part {
+            Some(part) if is_confirmed => self.part(&part),
+            Some(part) => format!("about {}", format_ratio(part.ratio)),
+            None => "-".to_owned(),
+        };
+        let whole = if is_confirmed {
+            ratio_words(composed.ratio, composed.interval)
+        } else {
+            format!("about {}", format_ratio(composed.ratio))
+        };
+        let space = standing.space;
+        let space = space.map_or("-".to_owned(), |space| format_ratio(1.0 / space));
+        let parts = [&part(composed.read), &part(composed.write), space.as_str()];
+        self.line(&label, &whole, [parts[0], parts[1], parts[2]])
     }
 }
 
-fn standing_line(standing: &Standing) -> String {
-    let label = left(&clean(&standing.label), NAME_COLUMNS - 2);
-    let Some(composed) = standing.composed else {
-        let reason = standing.reason.as_deref().unwrap_or("not measured");
-        return format!("  {label} {}", clean(reason));
-    };
-    let is_confirmed = standing.stage == Stage::Confirm;
-    let part = |part: Option<sqlitmus_core::advice::Part>| match part {
-        Some(part) if is_confirmed => ratio_words(part.ratio, part.interval),
-        Some(part) => format!("about {}", format_ratio(part.ratio)),
-        None => "-".to_owned(),
-    };
-    let whole = if is_confirmed {
-        ratio_words(composed.ratio, composed.interval)
-    } else {
-        format!("about {}", format_ratio(composed.ratio))
-    };
-    let space = standing
-        .space
-        .map_or("-".to_owned(), |space| format_ratio(1.0 / space));
-    format!(
-        "  {label} {whole:>19} {:>17} {:>17} {space:>9}",
-        part(composed.read),
-        part(composed.write),
-    )
+fn stage_line(stage: Stage) -> String {
+    match stage {
+        Stage::Confirm => "confirmed:".to_owned(),
+        Stage::Halve(number) => {
+            format!(
+                "tried, and left after round {} of the selection:",
+                number + 1
+            )
+        }
+        Stage::Select => "tried, and left after the first round of the selection:".to_owned(),
+    }
 }

@@ -3,13 +3,15 @@
 
 use maud::{Markup, html as markup};
 
-use sqlitmus_core::advice::{AdviceRecord, Recommendation, Stage, Standing, recommend};
+use sqlitmus_core::advice::{AdviceRecord, Part, Recommendation, Stage, Standing, recommend};
 use sqlitmus_core::run::Run;
+use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::units::format_ratio;
 
 use super::page::Figures;
+use crate::advice::further::{self, Section};
 use crate::advice::sentences;
-use crate::advice::snippet::{Language, Setup};
+use crate::advice::snippet::{Language, Setup, without_code};
 use crate::svg::{Axis, Scale, Scatter, ScatterPoint, plain};
 use crate::text::clean;
 
@@ -38,19 +40,53 @@ pub(super) fn section(figures: Figures, run: &Run) -> Markup {
             }
             h3 { "What would change the answer" }
             ul.answer { @for sentence in sentences::sensitivity(record, &found) { li { (sentence) } } }
+            @for part in further::sections(&found) { (further_section(figures, &part)) }
             (paste(run, record, &found))
         }
     }
 }
 
+/// A part of a thorough run.
+fn further_section(figures: Figures, section: &Section) -> Markup {
+    let (headings, rows) = section.cells();
+    markup! {
+        h3 { (section.heading) }
+        @for sentence in &section.sentences { p { (sentence) } }
+        @if let Some(chart) = &section.chart {
+            (figures.with_data(chart, &markup! {
+                "Above 1 the database is faster. The ring on the line is where the strong curve crosses it, the bar \
+                 beside it the 95% interval."
+            }))
+        }
+        div.scroll role="region" tabindex="0" aria-label=(section.heading) {
+            table.plain {
+                caption { (section.table.title) }
+                thead { tr { @for heading in &headings { th scope="col" { (heading) } } } }
+                tbody { @for row in &rows { tr {
+                    @for (column, cell) in row.iter().enumerate() {
+                        @if column == 0 { th scope="row" { (cell) } }
+                        @else if row.len() == 2 && headings.len() > 2 { td colspan=(headings.len() - 1) { (cell) } }
+                        @else { td { (cell) } }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
 fn tried(found: &Recommendation) -> Markup {
-    let part = |part: Option<sqlitmus_core::advice::Part>| match part {
-        Some(part) => sentences::ratio_words(part.ratio, part.interval),
-        None => "-".to_owned(),
-    };
     let row = |standing: &Standing| {
+        // Intervals of the few rounds of a selection say nothing but that they were few.
+        let is_confirmed = standing.stage == Stage::Confirm;
+        let words = |ratio, interval: Option<Interval>| {
+            sentences::ratio_words(ratio, interval.filter(|_| is_confirmed))
+        };
+        let part = |part: Option<Part>| match part {
+            Some(part) => words(part.ratio, part.interval),
+            None => "-".to_owned(),
+        };
         let composed = standing.composed;
-        let whole = composed.map(|found| sentences::ratio_words(found.ratio, found.interval));
+        let whole = composed.map(|found| words(found.ratio, found.interval));
         let reason = standing.reason.as_deref().unwrap_or("not measured");
         markup! {
             tr {
@@ -100,7 +136,8 @@ fn trade_off(found: &Recommendation) -> Option<Scatter> {
 
 fn paste(run: &Run, record: &AdviceRecord, found: &Recommendation) -> Markup {
     let Some(setup) = Setup::of(record, found) else {
-        return markup! {};
+        let reason = without_code(record, found);
+        return markup! { @if let Some(reason) = reason { h3 { "What to paste" } p { (reason) } } };
     };
     markup! {
         h3 { "What to paste" }

@@ -5,7 +5,7 @@ use maud::{Markup, html as markup};
 
 use sqlitmus_core::analysis::{Analysis, ChartAnalysis};
 use sqlitmus_core::case::CacheState;
-use sqlitmus_core::run::Run;
+use sqlitmus_core::run::{Outcome, Run, Sample};
 use sqlitmus_core::units::{format_count, format_ratio};
 
 use crate::figures::{judged, percent};
@@ -129,14 +129,29 @@ fn memory(run: &Run, analysis: &Analysis) -> Option<String> {
     let arms = analysis.groups.iter().flat_map(|group| &group.arms);
     let slices: u64 = arms.map(|arm| u64::from(arm.slices_left_out)).sum();
     let all: usize = run.trials.iter().map(|trial| trial.samples.len()).sum();
+    let valid = run
+        .trials
+        .iter()
+        .filter(|trial| trial.outcome == Outcome::Valid);
+    let tolerated = valid
+        .flat_map(|trial| &trial.samples)
+        .filter_map(Sample::tolerated_share)
+        .count();
     Some(format!(
         "Every slice says what the kernel had to read from a device for it. Of {} slices {} did not \
-         stay in memory: kept, not counted.",
+         stay in memory: kept, not counted.{}",
         format_count(all as u64),
         if slices == 0 {
             "none".to_owned()
         } else {
             format_count(slices)
+        },
+        match tolerated {
+            0 => String::new(),
+            some => format!(
+                " {} counted though something was read, since that took less than a hundredth of the time.",
+                format_count(some as u64)
+            ),
         },
     ))
 }

@@ -11,6 +11,9 @@ use super::{
     text, units,
 };
 
+/// More crossings than this have no figures beside them, only when they are pointed at.
+const MOST_NAMED_CROSSINGS: usize = 3;
+
 /// Curves over two axes.
 pub struct LineChart {
     /// Identity in the page.
@@ -25,8 +28,21 @@ pub struct LineChart {
     pub reference: Option<(f64, String)>,
     /// Numbers of the `x` axis at which curves have a point to hover over; empty for all.
     pub marked: Vec<f64>,
+    /// Where curves cross the reference.
+    pub crossings: Vec<CrossingMark>,
     /// The curves.
     pub series: Vec<Series>,
+}
+
+/// Where a curve crosses the reference of its chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrossingMark {
+    /// Place of the curve among the series.
+    pub series: usize,
+    /// Place on the `x` axis.
+    pub x: f64,
+    /// Its interval: low and high.
+    pub interval: (f64, f64),
 }
 
 /// A curve.
@@ -182,6 +198,36 @@ impl LineChart {
         }
     }
 
+    /// Crossings lie on the reference, each with its interval as a line and a thread to the axis below.
+    fn marks(&self, plot: &Plot, x: &Axis, y: &Axis) -> Markup {
+        let reference = self.reference.as_ref();
+        let Some(height) = reference.and_then(|(reference, _)| y.place(*reference)) else {
+            return markup! {};
+        };
+        let up = plot.y(height);
+        // Names of many would run into one another.
+        let is_named = self.crossings.len() <= MOST_NAMED_CROSSINGS;
+        let format = self.x.format;
+        let placed = self.crossings.iter().filter_map(|mark| {
+            let across = plot.x(x.place(mark.x)?);
+            let ends = (x.place(mark.interval.0)?, x.place(mark.interval.1)?);
+            Some((mark, across, (plot.x(ends.0), plot.x(ends.1))))
+        });
+        markup! {
+            @for (mark, across, (low, high)) in placed {
+                @let words = format!("crosses at {} ({} to {})", format(mark.x), format(mark.interval.0), format(mark.interval.1));
+                line.one stroke-dasharray="2 3" x1=(number(across)) x2=(number(across)) y1=(number(up)) y2=(number(plot.bottom)) {}
+                g class={ (self.class(mark.series)) " crossing" } {
+                    line x1=(number(low)) x2=(number(high)) y1=(number(up)) y2=(number(up)) {}
+                    (dot(&words, across, up, "4.6"))
+                }
+                @if is_named {
+                    (text(across + 6.0, plot.bottom - 8.0, "start", "small figure", &format(mark.x)))
+                }
+            }
+        }
+    }
+
     fn words(&self, point: &Point) -> String {
         let interval = point.interval.map_or(String::new(), |(low, high)| {
             format!(" ({} to {})", (self.y.format)(low), (self.y.format)(high))
@@ -324,7 +370,19 @@ impl Chart for LineChart {
                 (self.x.format)(last.x)
             ))
         });
-        ends.collect::<Vec<_>>().join(" ")
+        let crossings = self.crossings.iter().filter_map(|mark| {
+            let series = self.series.get(mark.series)?;
+            let format = self.x.format;
+            let (low, high) = mark.interval;
+            Some(format!(
+                "{} crosses at {} ({} to {}).",
+                series.label,
+                format(mark.x),
+                format(low),
+                format(high)
+            ))
+        });
+        ends.chain(crossings).collect::<Vec<_>>().join(" ")
     }
 
     fn draw(&self, frame: Frame) -> Drawing {
@@ -340,6 +398,7 @@ impl Chart for LineChart {
                 (self.grid(&plot, &x, &y, frame))
                 @for (index, series) in order { (self.curve(index, series, &plot, &x, &y)) }
                 (self.reference(&plot, &y))
+                (self.marks(&plot, &x, &y))
                 (self.names(&plot, &x, &y, frame))
             },
         }

@@ -3,11 +3,12 @@
 use sqlitmus_core::claims::Judgement;
 use sqlitmus_core::durability::Standing;
 use sqlitmus_core::suite::ChartKind;
-use sqlitmus_core::units::format_ratio;
+use sqlitmus_core::units::{format_count, format_ratio};
 
 use crate::figures::DASH;
-use crate::oltp::{first_word, per_second};
+use crate::oltp::{Rate, first_word, per_second, seconds};
 use crate::proved::NOTHING_PROVED;
+use crate::side_by_side::rates::RateOfRuns;
 use crate::side_by_side::{Analysed, SideBySide, ratio};
 use crate::summary::judgement;
 use crate::text::{left, right, width, wrap};
@@ -174,7 +175,7 @@ impl Page<'_> {
         }
     }
 
-    /// Operations a second; count and seconds of each are in the report of the run and on the page.
+    /// Operations a second, and below them the count and the seconds that they follow from.
     fn rates(&mut self, block: &[usize]) {
         let all = self.all;
         for group in &all.rates {
@@ -193,12 +194,25 @@ impl Page<'_> {
                     })
                     .collect();
                 self.row(&row.label, label_columns, &cells, Tone::Plain);
+                self.followed_from(row, label_columns, block);
             }
             let is_last = block.contains(&(all.runs.len() - 1));
             for sentence in group.published.iter().filter(|_| is_last) {
                 self.indented(sentence);
             }
         }
+    }
+
+    fn followed_from(&mut self, row: &RateOfRuns, label_columns: usize, block: &[usize]) {
+        let mut line = |word: &str, figure: &dyn Fn(&Rate) -> String| {
+            let cell = |run: &usize| row.rate(*run).map_or_else(String::new, figure);
+            let cells: Vec<(String, Tone)> =
+                block.iter().map(|run| (cell(run), Tone::Faint)).collect();
+            let word = format!("{INDENT}{word}");
+            self.row(&word, label_columns, &cells, Tone::Faint);
+        };
+        line("count", &|rate| format_count(rate.count));
+        line("in", &|rate| seconds(rate.elapsed_ns));
     }
 
     fn claims(&mut self, block: &[usize]) {

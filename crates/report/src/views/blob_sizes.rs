@@ -6,13 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlitmus_core::analysis::Analysis;
 use sqlitmus_core::case::Case;
+use sqlitmus_core::crossover::{Crossover, Curve, SizePoint};
 use sqlitmus_core::measurements::{Cost, Measurements};
 use sqlitmus_core::run::Run;
 
 use crate::figures::{bare_ratio, judged_plainly};
 use crate::grid::{Grid, GridCell};
 use crate::summary::label;
-use crate::svg::{Axis, Cell, HeatMap, HeatPanel, LineChart, Point, Scale, Series, bytes, ratio};
+use crate::svg::{
+    Axis, Cell, CrossingMark, HeatMap, HeatPanel, LineChart, Point, Scale, Series, bytes, ratio,
+};
 
 use super::{arms, is_strong, typical_bytes};
 
@@ -47,7 +50,8 @@ pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineCha
             None => families.push((own, vec![arm])),
         }
     }
-    let series: Vec<Series> = families
+    let measurements = Measurements::new(run);
+    let series: Vec<(Series, Option<Crossover>)> = families
         .into_iter()
         .filter(|(_, arms)| sizes(arms).len() >= LEAST_SIZES)
         .map(|(_, mut arms)| {
@@ -58,23 +62,59 @@ pub(crate) fn curves(run: &Run, analysis: &Analysis, id: &str) -> Option<LineCha
                 y: arm.ratio,
                 interval: arm.interval,
             });
-            Series {
+            let series = Series {
                 label: arms[0].label.clone(),
                 strong: is_strong(run, arms[0].name),
                 published: false,
                 points: points.collect(),
-            }
+            };
+            let sizes = arms
+                .iter()
+                .filter_map(|arm| size_point(run, &measurements, arm));
+            let curve = Curve::new(&sizes.collect::<Vec<_>>());
+            (series, curve.map(|curve| curve.crossover()))
         })
         .collect();
+    let crossovers = series.iter().enumerate();
+    let crossings = crossovers
+        .filter_map(|(place, (_, crossover))| Some((place, crossover.as_ref()?)))
+        .flat_map(|(place, crossover)| marks(place, crossover))
+        .collect();
+    let series: Vec<Series> = series.into_iter().map(|(series, _)| series).collect();
     (!series.is_empty()).then(|| LineChart {
         id: id.to_owned(),
         title: "By size of the blobs".to_owned(),
         x: Axis::new("bytes of a blob", Scale::Logarithmic, bytes),
         y: Axis::new("times as fast as the baseline", Scale::Logarithmic, ratio),
         marked: Vec::new(),
+        crossings,
         reference: Some((1.0, "as fast as the baseline".to_owned())),
         series,
     })
+}
+
+/// The crossings of a curve that is at a place among the series.
+pub(crate) fn marks(
+    series: usize,
+    crossover: &Crossover,
+) -> impl Iterator<Item = CrossingMark> + '_ {
+    let crossings = crossover.crossings.iter();
+    crossings.map(move |crossing| CrossingMark {
+        series,
+        x: crossing.bytes,
+        interval: (crossing.interval.low, crossing.interval.high),
+    })
+}
+
+/// What an arm says of its size, for the crossover.
+pub(crate) fn size_point(
+    run: &Run,
+    measurements: &Measurements<'_>,
+    arm: &Found<'_>,
+) -> Option<SizePoint> {
+    let (group, _) = run.plan.arm(arm.name)?;
+    let cost = Cost::Acknowledged;
+    SizePoint::of(measurements, &group.baseline, arm.name, arm.bytes, cost)
 }
 
 /// Ratios by blob size and page size, with the published ones beside them.

@@ -72,6 +72,7 @@ fn curves<'a>(
         y: Axis::new("microseconds", Scale::Logarithmic, plain),
         reference: None,
         marked: vec![0.5, 0.9, 0.99, 0.999],
+        crossings: Vec::new(),
         series,
     })
 }

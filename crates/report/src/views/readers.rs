@@ -59,6 +59,7 @@ pub(crate) fn view(scaling: &Scaling, id: &str) -> Option<LineChart> {
         ),
         reference: None,
         marked: Vec::new(),
+        crossings: Vec::new(),
         series,
     })
 }

@@ -81,6 +81,7 @@ pub(crate) fn by_threads(
         y,
         reference: None,
         marked: Vec::new(),
+        crossings: Vec::new(),
         series: all,
     })
 }

@@ -82,8 +82,9 @@ impl Summary<'_> {
         let rows = format_count(writes.entries() + writes.folders());
         writeln!(
             text,
-            "  written   {rows} rows in {} transactions: {}",
+            "  written   {rows} rows in {} transaction{}: {}",
             format_count(self.indexed.commits),
+            if self.indexed.commits == 1 { "" } else { "s" },
             parts.join(", ")
         )
     }

@@ -10,10 +10,12 @@ use sqlitmus_core::case::{JOB_UPDATES, Workload};
 use sqlitmus_core::dataset::{Dataset, consume, digest};
 use sqlitmus_core::keys::{KeyWalk, Span, thread_offset};
 use sqlitmus_core::latencies::Latencies;
+use sqlitmus_core::lifecycle::replacements;
 use sqlitmus_core::plan::Arm;
 use sqlitmus_core::rows::FoundRows;
 use sqlitmus_core::run::Sample;
 
+use super::life::check_emptied;
 use super::{LiveArm, Stop, lied, unexpected};
 use crate::orchestrator::expectation::{RowFacts, TreeFacts};
 use crate::protocol::{Request, Response};
@@ -73,7 +75,8 @@ impl Team {
                 readers, writers, ..
             } => {
                 let mut walks = several(walk(count), readers);
-                walks.extend(several(walk(count), writers));
+                let all = walk(count);
+                walks.extend((0..writers).map(|writer| all.part(writer, writers, key_offset)));
                 (walks, readers as usize)
             }
             Workload::JobQueue { threads, .. } => (several(walk(count), threads), 0),
@@ -148,6 +151,7 @@ impl LiveArm<'_> {
             major_faults: None,
             involuntary_context_switches: None,
             machine_steal_ns: None,
+            device_read_ns: None,
         };
         self.keep(sample, latencies, resources);
         Ok(())
@@ -189,6 +193,9 @@ impl LiveArm<'_> {
                 limited(self.arm.case.dataset.count, limit_ms)
             }
             Workload::Index { .. } => operations == self.arm.case.dataset.count,
+            Workload::Lifecycle { ref ages, .. } => {
+                operations == self.arm.case.dataset.count * replacements(ages)
+            }
             _ => elapsed_ns >= slice_ns,
         };
         if !is_right {
@@ -245,6 +252,9 @@ impl LiveArm<'_> {
     ) -> Result<u64, Stop> {
         if let Some(facts) = &team.tree {
             return self.follow_recording(facts, spans).map(|()| 0);
+        }
+        if self.is_life() {
+            return self.follow_life(spans);
         }
         if spans.len() != team.walks.len() {
             return Err(lied("the worker has another number of threads"));
@@ -312,6 +322,7 @@ impl LiveArm<'_> {
         match (&team.rows, &team.tree) {
             (Some(facts), _) => self.check_rows(&team, facts, &verify, &digests)?,
             (None, Some(facts)) => self.check_recorded(facts, &digests)?,
+            (None, None) if self.is_life() => check_emptied(&digests)?,
             (None, None) => check_jobs(&self.arm.case.dataset, &verify, &digests)?,
         }
         self.trial.latencies = Latencies::merged(&self.latencies);
