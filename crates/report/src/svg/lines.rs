@@ -397,8 +397,8 @@ impl Chart for LineChart {
             content: markup! {
                 (self.grid(&plot, &x, &y, frame))
                 @for (index, series) in order { (self.curve(index, series, &plot, &x, &y)) }
-                (self.marks(&plot, &x, &y))
                 (self.reference(&plot, &y))
+                (self.marks(&plot, &x, &y))
                 (self.names(&plot, &x, &y, frame))
             },
         }
