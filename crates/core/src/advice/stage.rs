@@ -76,7 +76,7 @@ pub enum Purpose {
     Read,
     /// Overwriting, at the durability that was asked for.
     Write,
-    /// Overwriting, at [`Wish::other_durability`].
+    /// Overwriting, at [`super::Wish::other_durability`].
     WriteOtherwise,
     /// Reading what is not in memory.
     ReadCold,
