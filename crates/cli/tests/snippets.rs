@@ -27,6 +27,7 @@ fn setup(key: Key) -> Setup {
         journal_mode: "wal".to_owned(),
         synchronous: "normal".to_owned(),
         mmap_bytes: "1099511627776".to_owned(),
+        cache_kib: "2000".to_owned(),
         key,
         outside: None,
     }

@@ -76,7 +76,7 @@ pub fn terminal(
             page.item(&change);
         }
     }
-    for section in further::sections(recommendation) {
+    for section in further::sections(record, recommendation) {
         page.section(&section);
     }
     page.lives(run);

@@ -45,7 +45,8 @@ mod tests {
     use super::*;
     use sqlitmus_core::advice::stage::join;
     use sqlitmus_core::advice::{
-        Breadth, CacheWish, Circumstances, SampleFacts, Skew, Stage, TreeFacts, Wish, candidates,
+        Ablation, Breadth, CacheWish, Circumstances, SampleFacts, Skew, Stage, TreeFacts, Wish,
+        ablation, candidates, sweep,
     };
     use sqlitmus_core::case::{CacheState, Durability, Workload};
     use sqlitmus_core::dataset::{Dataset, FileSizes, SizeDistribution};
@@ -152,8 +153,22 @@ mod tests {
             },
             seed: 1,
         };
-        let plan = parts.plan(&BuiltInEngines).expect("planned");
+        let mut plan = parts.plan(&BuiltInEngines).expect("planned");
         assert!(plan.groups.len() >= 2);
+        let best = all[2];
+        let swept = sweep::plan(&record, best, 0.0, (2, 1), &BuiltInEngines);
+        join(&mut plan, swept.expect("planned"));
+        let mut record = record.clone();
+        record.ablation = Some(Ablation {
+            best: best.name.clone(),
+            changes: ablation::changes(best, record.wish.durability),
+        });
+        let changed = ablation::plan(&record, &sample.dataset, (2, 1), &BuiltInEngines);
+        join(&mut plan, changed.expect("planned"));
+        for word in ["sweep-read", "sweep-write", "ablate-read", "ablate-write"] {
+            let mut groups = plan.groups.iter();
+            assert!(groups.any(|group| group.name.starts_with(word)), "{word}");
+        }
         for (group, arm) in plan.arms() {
             assert_eq!(group.turns, Turns::Alone, "{}", group.name);
             assert_eq!(arm.case.cache, CacheState::Limited(64 << 20));

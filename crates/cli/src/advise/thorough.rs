@@ -86,8 +86,7 @@ fn measure_ablation(
     file: &mut RunFile,
     ends: Instant,
 ) -> anyhow::Result<Ending> {
-    let best = standing_candidates(search, file)?;
-    let Some(best) = best.into_iter().find(|one| one.store.has_database()) else {
+    let Some(best) = best_database(search, file)? else {
         return Ok(Ending::default());
     };
     search.record.ablation = Some(Ablation {
@@ -110,8 +109,7 @@ fn measure_lives(
     file: &mut RunFile,
     ends: Instant,
 ) -> anyhow::Result<Ending> {
-    let best = standing_candidates(search, file)?;
-    let Some(best) = best.into_iter().find(|one| one.store.has_database()) else {
+    let Some(best) = best_database(search, file)? else {
         return Ok(Ending::default());
     };
     let sample = &search.samples.selection;
@@ -128,6 +126,11 @@ fn standing_candidates(search: &Search<'_>, file: &RunFile) -> anyhow::Result<Ve
     Ok(measured
         .filter_map(|standing| search.candidate(&standing.name).cloned())
         .collect())
+}
+
+fn best_database(search: &Search<'_>, file: &RunFile) -> anyhow::Result<Option<Candidate>> {
+    let mut standing = standing_candidates(search, file)?.into_iter();
+    Ok(standing.find(|one| one.store.has_database()))
 }
 
 fn refused(error: SuiteError) -> Failure {

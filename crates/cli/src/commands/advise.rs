@@ -160,8 +160,10 @@ fn record(
         false => Breadth::Eight,
     };
     let tiers = (wish.durability, wish.other_durability());
+    let mut candidates = candidates(&tree, tiers, breadth);
+    candidates.retain(|one| wish.circumstances.has_room_for(one));
     AdviceRecord {
-        candidates: candidates(&tree, tiers, breadth),
+        candidates,
         wish,
         tree,
         finalists: Vec::new(),

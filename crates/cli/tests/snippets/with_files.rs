@@ -31,6 +31,7 @@ impl Store {
              PRAGMA journal_mode = wal;
              PRAGMA synchronous = normal;
              PRAGMA mmap_size = 1099511627776;
+             PRAGMA cache_size = -2000;
              PRAGMA busy_timeout = 5000;
              CREATE TABLE IF NOT EXISTS file(id INTEGER PRIMARY KEY, content BLOB, path TEXT);",
         )?;

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::AdviceRecord;
 use super::candidate::{Candidate, EngineSettings, Store};
 use super::score::{Composed, Part, compose};
-use super::stage::{arm_of, batch_operations, suite_of};
+use super::stage::{SAMPLE, arm_of, batch_operations, plan_of, read_as, suite_of};
 use crate::case::Durability;
-use crate::dataset::{Dataset, SizeDistribution};
+use crate::dataset::Dataset;
 use crate::measurements::{ArmStatus, Cost, Measurements};
 use crate::plan::{Catalogue, Plan};
 use crate::suite::SuiteError;
@@ -207,7 +207,6 @@ fn moved_on(best: &Candidate) -> Vec<Change> {
     changes
 }
 
-const DATASET: &str = "sample";
 const BEST: &str = "best";
 
 fn group_name(writes: bool) -> &'static str {
@@ -232,12 +231,6 @@ pub fn plan(
     (rounds, seed): (u32, u64),
     catalogue: &dyn Catalogue,
 ) -> Result<Plan, SuiteError> {
-    let described = json!({
-        "name": DATASET,
-        "count": dataset.count,
-        "size": SizeDistribution::Fixed(0),
-        "compressibility": dataset.compressibility,
-    });
     let mut groups = Vec::new();
     if let Some((ablation, best)) = of(record) {
         if record.wish.reads > 0 {
@@ -250,11 +243,8 @@ pub fn plan(
     for group in &mut groups {
         group["rounds"] = json!(rounds);
     }
-    let mut suite = suite_of(record, &[described], &groups, &[])?;
-    for named in &mut suite.dataset {
-        named.size = dataset.size.clone();
-    }
-    let mut plan = Plan::resolve(&suite, "default", seed, catalogue)?;
+    let suite = suite_of(record, &[(SAMPLE.to_owned(), dataset)], &groups, &[])?;
+    let mut plan = plan_of(record, &suite, seed, catalogue)?;
     // It has a table of its own.
     plan.charts.clear();
     Ok(plan)
@@ -274,18 +264,19 @@ fn read_group(record: &AdviceRecord, ablation: &Ablation, best: &Candidate) -> V
     });
     let best = arm_of(&arm_name(false, BEST), &best.label, &best.reading);
     let arms: Vec<Value> = std::iter::once(best).chain(arms).collect();
-    json!({
+    let mut group = json!({
         "name": group_name(false),
-        "dataset": DATASET,
+        "dataset": SAMPLE,
         "workload": {"kind": "read", "order": record.wish.skew.order()},
         "cache": "warm",
         "durability": "none",
         "baseline": arm_name(false, BEST),
         "rounds": 1,
-        "slices": 8,
-        "slice_ms": 5,
+        "slices": 1,
         "arm": arms,
-    })
+    });
+    read_as(&mut group, record.wish.reading());
+    group
 }
 
 fn write_group(
@@ -304,7 +295,7 @@ fn write_group(
     let operations = batch_operations(dataset, durability);
     json!({
         "name": group_name(true),
-        "dataset": DATASET,
+        "dataset": SAMPLE,
         "workload": {
             "kind": "overwrite",
             "order": record.wish.skew.order(),

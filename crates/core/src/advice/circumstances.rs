@@ -4,10 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::candidate::Candidate;
 use super::stage::reference;
 use crate::arrivals::Arrivals;
 use crate::case::{CacheState, Readers, Workload};
 use crate::plan::{Group, Plan, Turns};
+use crate::units::parse_bytes;
 
 /// A slice of several threads, or with little memory, is longer than others: neither is even from one
 /// millisecond to the next.
@@ -54,6 +56,16 @@ impl Circumstances {
     #[must_use]
     pub fn are_usual(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether there is the memory for the page cache of a candidate, and as much again for all else: a process
+    /// that needs more than it may have is ended.
+    #[must_use]
+    pub fn has_room_for(&self, candidate: &Candidate) -> bool {
+        let cache = candidate.reading.get("cache");
+        let cache_bytes = cache.and_then(|cache| parse_bytes(cache).ok()).unwrap_or(0);
+        self.memory_bytes
+            .is_none_or(|memory| cache_bytes <= memory / 2)
     }
 
     /// Puts all groups of a plan about blobs under these circumstances.
@@ -107,5 +119,27 @@ impl Circumstances {
         group.turns = Turns::Alone;
         group.slice_ns = group.slice_ns.max(SLICE_NS);
         group.slices = group.slices.min(SLICES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::candidate::Store;
+    use crate::case::Durability;
+
+    #[test]
+    fn a_cache_has_to_fit_into_half_of_the_memory() {
+        let cached = |cache| {
+            let tiers = (Durability::ProcessCrash, Durability::PowerLoss);
+            Candidate::database(("one", "one"), Store::Sqlite, &[("cache", cache)], tiers)
+        };
+        let limited = Circumstances {
+            memory_bytes: Some(128 << 20),
+            ..Circumstances::default()
+        };
+        assert!(limited.has_room_for(&cached("64MiB")));
+        assert!(!limited.has_room_for(&cached("128MiB")));
+        assert!(Circumstances::default().has_room_for(&cached("1GiB")));
     }
 }

@@ -49,6 +49,13 @@ const WORDS: &[Word] = &[
     ),
 ];
 
+/// The word of databases whose page cache is to hold everything: how large that is depends on the files. Pages in
+/// it stay set up, while a mapped page is parsed again at each visit (pager.c, `pagerAcquireMapPage`).
+const RESIDENT: &str = "resident";
+
+/// A cache that holds everything is tried up to so many bytes; more, few programs will give away.
+const MOST_RESIDENT_BYTES: u64 = 1 << 30;
+
 /// A database: KiB of a page, and words of [`WORDS`].
 type Database = (u32, &'static [&'static str]);
 
@@ -73,6 +80,8 @@ const WIDE: &[Database] = &[
     (64, &["mmap", "id", "blob"]),
     (4, &["cached"]),
     (16, &["cached"]),
+    (16, &[RESIDENT]),
+    (16, &["id", RESIDENT]),
     (16, &["mmap", "catalogue"]),
     (64, &["mmap", "catalogue"]),
     (16, &["mmap", "sqlar"]),
@@ -145,7 +154,11 @@ pub fn candidates(
         return all;
     }
     all.push(mapped());
-    all.extend(OF_SMALL.iter().chain(WIDE).map(|one| sqlite(one, tiers)));
+    let wide = OF_SMALL.iter().chain(WIDE);
+    all.extend(wide.filter_map(|one| match one.1.contains(&RESIDENT) {
+        true => Some(resident(one, resident_bytes(tree)?, tiers)),
+        false => Some(sqlite(one, tiers)),
+    }));
     let wide = usual.map_or(Vec::new(), |usual| {
         vec![usual / LIMIT_STEP, usual, usual * LIMIT_STEP]
     });
@@ -182,6 +195,28 @@ fn sqlite((page_kib, words): &Database, tiers: Tiers) -> Candidate {
         label = "SQLite as it comes".to_owned();
     }
     Candidate::database((&name, &label), Store::Sqlite, &settings, tiers)
+}
+
+fn resident(database: &Database, cache_bytes: u64, tiers: Tiers) -> Candidate {
+    let mut found = sqlite(database, tiers);
+    found.name.push_str(&format!("-{RESIDENT}"));
+    found.label.push_str(", all in its cache");
+    let cache = format!("{}MiB", cache_bytes >> 20);
+    for with in [
+        &mut found.reading,
+        &mut found.writing,
+        &mut found.writing_otherwise,
+    ] {
+        *with = with.clone().with("cache", &cache);
+    }
+    found
+}
+
+/// Bytes of a page cache for all files, with room for half empty pages; `None` if that would be too much.
+fn resident_bytes(tree: &TreeFacts) -> Option<u64> {
+    let bytes: u64 = tree.sizes.iter().map(|class| class.bytes).sum();
+    let cache_bytes = (2 * bytes).next_multiple_of(64 << 20);
+    (cache_bytes <= MOST_RESIDENT_BYTES).then_some(cache_bytes)
 }
 
 fn hybrid(limit_kib: u64, page_kib: u32, tiers: Tiers) -> Candidate {
@@ -310,6 +345,20 @@ mod tests {
             });
             assert!(found);
         }
+    }
+
+    #[test]
+    fn a_cache_for_everything_is_tried_if_it_is_not_too_large() {
+        let caches = |tree: &TreeFacts| -> Vec<String> {
+            let all = candidates(tree, TIERS, Breadth::Wide);
+            let resident = all.iter().filter(|one| one.name.ends_with(RESIDENT));
+            let caches =
+                resident.map(|one| [&one.reading, &one.writing].map(|with| with.get("cache")));
+            caches.flatten().flatten().map(str::to_owned).collect()
+        };
+        assert_eq!(caches(&tree(&[(1, 100)])), ["64MiB"; 4]);
+        assert_eq!(caches(&tree(&[(1024, 100)])), ["256MiB"; 4]);
+        assert_eq!(caches(&tree(&[(1024, 600)])), [""; 0]);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::AdviceRecord;
 use super::candidate::{Candidate, EngineSettings, TODAY};
-use super::stage::SUITE;
-use crate::dataset::{Dataset, SizeDistribution};
+use super::stage::{SAMPLE, arm_of, suite_of};
+use crate::dataset::Dataset;
 use crate::plan::{Catalogue, Plan};
-use crate::suite::{Suite, SuiteError};
+use crate::suite::SuiteError;
 
 /// First word of the names of its groups and arms.
 pub const WORD: &str = "life";
@@ -43,30 +43,10 @@ impl LifecycleParts<'_> {
     /// # Errors
     /// A candidate that the catalogue does not know, or a dataset that cannot be.
     pub fn plan(&self, catalogue: &dyn Catalogue) -> Result<Plan, SuiteError> {
-        let text = json!({
-            "name": SUITE,
-            "about": "what becomes of files and of the database that was best for them",
-            "question": format!("Where should the files of {} live?", self.record.tree.path),
-            "dataset": [{
-                "name": "sample",
-                "count": self.dataset.count,
-                "size": { "fixed": 1 },
-                "compressibility": self.dataset.compressibility,
-            }],
-            "group": [self.reading(), self.lives()],
-        });
-        let mut suite: Suite = serde_json::from_value(text).map_err(|error| SuiteError {
-            suite: SUITE.to_owned(),
-            problem: error.to_string(),
-            hint: String::new(),
-        })?;
-        for named in &mut suite.dataset {
-            // There may be a hundred thousand sizes: they are not written out and read again.
-            named.size = match &self.dataset.size {
-                SizeDistribution::Files(files) => SizeDistribution::Files(files.clone()),
-                other => other.clone(),
-            };
-        }
+        let datasets = [(SAMPLE.to_owned(), self.dataset)];
+        let groups = [self.reading(), self.lives()];
+        let suite = suite_of(self.record, &datasets, &groups, &[])?;
+        // Of one reader, from memory, whatever was asked for: what age does is compared, not what is asked.
         let mut plan = Plan::resolve(&suite, "default", self.seed, catalogue)?;
         // Groups of reading would get charts of their own, which say less than the curves by age.
         plan.charts.clear();
@@ -80,17 +60,7 @@ impl LifecycleParts<'_> {
     }
 
     fn arm(&self, purpose: &str, name: &str, label: &str, with: &EngineSettings) -> Value {
-        let settings: serde_json::Map<String, Value> = with
-            .settings
-            .iter()
-            .map(|(name, value)| (name.clone(), json!(value)))
-            .collect();
-        json!({
-            "name": format!("{WORD}-{purpose}.{name}"),
-            "label": label,
-            "engine": with.engine,
-            "settings": settings,
-        })
+        arm_of(&format!("{WORD}-{purpose}.{name}"), label, with)
     }
 
     fn reading(&self) -> Value {
@@ -104,7 +74,7 @@ impl LifecycleParts<'_> {
         let best = aged(self.arm("read", &best.name, &best.label, &best.reading));
         json!({
             "name": format!("{WORD}-read"),
-            "dataset": "sample",
+            "dataset": SAMPLE,
             "workload": { "kind": "read", "order": "random" },
             "cache": "warm",
             "durability": "none",
@@ -129,7 +99,7 @@ impl LifecycleParts<'_> {
         let best = self.arm("whole", &best.name, &best.label, &writing);
         json!({
             "name": format!("{WORD}-whole"),
-            "dataset": "sample",
+            "dataset": SAMPLE,
             "workload": { "kind": "lifecycle", "ages": AGES, "removed_percent": REMOVED_PERCENT },
             "cache": "warm",
             "durability": "none",

@@ -15,6 +15,9 @@ use crate::suite::{Suite, SuiteError};
 /// Name of the suite of all advice runs.
 pub const SUITE: &str = "advice";
 
+/// Name of the dataset that is the sample.
+pub(super) const SAMPLE: &str = "sample";
+
 /// What one batch of writes comes to, in bytes: as much as SQLite lets its log grow to before it
 /// writes it into the database, with pages of 4 KiB.
 const BATCH_BYTES: u64 = 4 << 20;
@@ -152,24 +155,16 @@ impl StageParts<'_> {
     /// # Errors
     /// A candidate that the catalogue does not know, or a dataset that cannot be.
     pub fn plan(&self, catalogue: &dyn Catalogue) -> Result<Plan, SuiteError> {
-        let suite = self.suite()?;
-        let mut plan = Plan::resolve(&suite, "default", self.seed, catalogue)?;
-        self.record.wish.circumstances.apply(&mut plan);
-        Ok(plan)
+        plan_of(self.record, &self.suite()?, self.seed, catalogue)
     }
 
     fn suite(&self) -> Result<Suite, SuiteError> {
-        let groups = self.groups();
-        let mut datasets = vec![described("sample", self.dataset)];
-        for (number, (_, dataset)) in self.classes.iter().enumerate() {
-            datasets.push(described(&class_name(number), dataset));
-        }
-        let mut suite = suite_of(self.record, &datasets, &groups, &self.charts())?;
-        let all = std::iter::once(self.dataset).chain(self.classes.iter().map(|(_, one)| one));
-        for (named, dataset) in suite.dataset.iter_mut().zip(all) {
-            named.size = dataset.size.clone();
-        }
-        Ok(suite)
+        let classes = self.classes.iter().enumerate();
+        let classes = classes.map(|(number, (_, dataset))| (class_name(number), dataset));
+        let datasets: Vec<(String, &Dataset)> = std::iter::once((SAMPLE.to_owned(), self.dataset))
+            .chain(classes)
+            .collect();
+        suite_of(self.record, &datasets, &self.groups(), &self.charts())
     }
 
     fn groups(&self) -> Vec<Value> {
@@ -248,16 +243,9 @@ impl StageParts<'_> {
                 arms.push(self.arm(purpose, name, label, &with));
             }
         }
-        let order = self.order();
-        let rounds = self.rounds.deciding;
-        let mut group = self.group(
-            purpose,
-            json!({"kind": "read", "order": order}),
-            rounds,
-            arms,
-        );
-        group["slices"] = json!(8);
-        group["slice_ms"] = json!(5);
+        let workload = json!({"kind": "read", "order": self.order()});
+        let mut group = self.group(purpose, workload, self.rounds.deciding, arms);
+        read_as(&mut group, Purpose::Read);
         group
     }
 
@@ -267,12 +255,9 @@ impl StageParts<'_> {
             .members()
             .map(|one| self.arm(purpose, &one.name, &one.label, &one.reading))
             .collect();
-        // A key that comes again would not be cold any more.
         let workload = json!({"kind": "read", "order": "random"});
         let mut group = self.group(purpose, workload, rounds, arms);
-        group["cache"] = json!("data-cold");
-        group["slices"] = json!(1);
-        group["slice_ms"] = json!(1000);
+        read_as(&mut group, purpose);
         group
     }
 
@@ -328,7 +313,7 @@ impl StageParts<'_> {
     fn group(&self, purpose: Purpose, workload: Value, rounds: u32, arms: Vec<Value>) -> Value {
         json!({
             "name": group_name(self.stage, purpose),
-            "dataset": "sample",
+            "dataset": SAMPLE,
             "workload": workload,
             "cache": "warm",
             // Reading has none; groups that write set theirs.
@@ -403,6 +388,24 @@ pub fn batch_operations(dataset: &Dataset, durability: Durability) -> u64 {
     }
 }
 
+/// Makes a group read as the reading that decides does, from memory or from the device.
+pub(super) fn read_as(group: &mut Value, reading: Purpose) {
+    match reading {
+        Purpose::ReadCold => {
+            group["cache"] = json!("data-cold");
+            // A key that comes again would not be cold any more.
+            group["workload"]["order"] = json!("random");
+            group["slices"] = json!(1);
+            group["slice_ms"] = json!(1000);
+        }
+        _ => {
+            group["cache"] = json!("warm");
+            group["slices"] = json!(8);
+            group["slice_ms"] = json!(5);
+        }
+    }
+}
+
 /// An arm of a suite.
 pub(super) fn arm_of(name: &str, label: &str, with: &EngineSettings) -> Value {
     let settings = with.settings.iter();
@@ -412,40 +415,55 @@ pub(super) fn arm_of(name: &str, label: &str, with: &EngineSettings) -> Value {
     json!({ "name": name, "label": label, "engine": with.engine, "settings": settings })
 }
 
-/// A suite of an advice run.
+/// A suite of an advice run, of datasets by their names.
 pub(super) fn suite_of(
     record: &AdviceRecord,
-    datasets: &[Value],
+    datasets: &[(String, &Dataset)],
     groups: &[Value],
     charts: &[Value],
 ) -> Result<Suite, SuiteError> {
+    let described = datasets.iter().map(|(name, dataset)| {
+        json!({
+            "name": name,
+            "count": dataset.count,
+            // There may be a hundred thousand sizes: they are not written out and read again.
+            "size": SizeDistribution::Fixed(0),
+            "compressibility": dataset.compressibility,
+        })
+    });
     let text = json!({
         "name": SUITE,
         "about": "where your own files should live",
         "question": format!("Where should the files of {} live?", record.tree.path),
-        "dataset": datasets,
+        "dataset": described.collect::<Vec<_>>(),
         "group": groups,
         "chart": charts,
     });
-    serde_json::from_value(text).map_err(|error| SuiteError {
+    let mut suite: Suite = serde_json::from_value(text).map_err(|error| SuiteError {
         suite: SUITE.to_owned(),
         problem: error.to_string(),
         hint: String::new(),
-    })
+    })?;
+    for (named, (_, dataset)) in suite.dataset.iter_mut().zip(datasets) {
+        named.size = dataset.size.clone();
+    }
+    Ok(suite)
+}
+
+/// The plan of such a suite: as it was asked for, with so much memory and for so many at once.
+pub(super) fn plan_of(
+    record: &AdviceRecord,
+    suite: &Suite,
+    seed: u64,
+    catalogue: &dyn Catalogue,
+) -> Result<Plan, SuiteError> {
+    let mut plan = Plan::resolve(suite, "default", seed, catalogue)?;
+    record.wish.circumstances.apply(&mut plan);
+    Ok(plan)
 }
 
 fn class_name(number: usize) -> String {
     format!("size-{number}")
-}
-
-/// A dataset whose sizes are put in later: there may be many.
-fn described(name: &str, dataset: &Dataset) -> Value {
-    json!({
-        "name": name,
-        "count": dataset.count,
-        "size": SizeDistribution::Fixed(0),
-        "compressibility": dataset.compressibility,
-    })
 }
 
 /// Joins the plan of a later stage to that of the earlier ones.

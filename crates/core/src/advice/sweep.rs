@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::AdviceRecord;
 use super::candidate::{Candidate, EngineSettings, Store, TODAY};
-use super::stage::{arm_of, batch_operations, suite_of};
+use super::stage::{arm_of, batch_operations, plan_of, read_as, suite_of};
 use crate::case::Durability;
 use crate::crossover::{Crossover, Curve, SizePoint};
 use crate::dataset::{Dataset, SizeDistribution};
@@ -117,20 +117,13 @@ pub fn plan(
             compressibility,
             seed,
         };
-        datasets.push(json!({
-            "name": dataset_name(bytes),
-            "count": count,
-            "size": dataset.size,
-            "compressibility": compressibility,
-        }));
         if record.wish.reads > 0 {
             // Reading copies as the files are read today; own files of one size nobody has.
             let outside = EngineSettings::new("files", &[&[("api", "open"), ("layout", "tree")]]);
             let workload = json!({"kind": "read", "order": "random"});
             let mut group = group(Half::Read, bytes, workload, [&outside, &inside.reading]);
             group["rounds"] = json!(rounds);
-            group["slices"] = json!(8);
-            group["slice_ms"] = json!(5);
+            read_as(&mut group, record.wish.reading());
             groups.push(group);
         }
         if record.wish.writes > 0 {
@@ -148,13 +141,14 @@ pub fn plan(
             group["durability"] = json!(durability);
             groups.push(group);
         }
+        datasets.push((dataset_name(bytes), dataset));
     }
-    let mut plan = Plan::resolve(
-        &suite_of(record, &datasets, &groups, &[])?,
-        "default",
-        seed,
-        catalogue,
-    )?;
+    let datasets: Vec<(String, &Dataset)> = datasets
+        .iter()
+        .map(|(name, dataset)| (name.clone(), dataset))
+        .collect();
+    let suite = suite_of(record, &datasets, &groups, &[])?;
+    let mut plan = plan_of(record, &suite, seed, catalogue)?;
     // It has a chart of its own.
     plan.charts.clear();
     Ok(plan)

@@ -2,10 +2,12 @@
 //! turns by size, and what each setting is worth. A further stage is a line in [`sections`].
 
 use sqlitmus_core::advice::sweep::{SweptCurve, SweptWhat};
-use sqlitmus_core::advice::{Composed, Part, Recommendation, SettingWorth, SweepResult};
+use sqlitmus_core::advice::{
+    AdviceRecord, CacheWish, Composed, Part, Recommendation, SettingWorth, SweepResult, Wish,
+};
 use sqlitmus_core::units::{format_bytes, format_ratio};
 
-use super::sentences::ratio_words;
+use super::sentences::{ratio_words, wish_words};
 use crate::plain_table::PlainTable;
 use crate::svg::{Axis, LineChart, Point, Scale, Series, bytes, ratio};
 use crate::text::clean;
@@ -37,19 +39,26 @@ impl Section {
 }
 
 /// All sections that a run has something for, in their order.
-pub(crate) fn sections(recommendation: &Recommendation) -> Vec<Section> {
+pub(crate) fn sections(record: &AdviceRecord, recommendation: &Recommendation) -> Vec<Section> {
+    let sweep = recommendation.sweep.as_ref();
     let all = [
-        recommendation.sweep.as_ref().map(by_size),
+        sweep.map(|sweep| by_size(&record.wish, sweep)),
         by_setting(&recommendation.ablation),
     ];
     all.into_iter().flatten().collect()
 }
 
-fn by_size(sweep: &SweepResult) -> Section {
-    let inside = clean(&sweep.inside);
+fn by_size(wish: &Wish, sweep: &SweepResult) -> Section {
     let mut sentences = vec![format!(
-        "Files of one size each, made for this, on this disk and with the settings of {inside}, held against files \
-         that are read and written as yours are now; everything warm."
+        "Files of one size each, made for this, on this disk and with the settings of {}, held against files that are \
+         read and written as yours are now: {}, {}.",
+        clean(&sweep.inside),
+        wish_words(wish),
+        match (wish.cache, wish.circumstances.memory_bytes) {
+            (CacheWish::Cold, _) => "read from the device",
+            (_, Some(_)) => "which may have held all of one size",
+            _ => "read from memory",
+        }
     )];
     sentences.extend(sweep.curves.iter().map(|curve| {
         let what = capital(words_of(curve.what));

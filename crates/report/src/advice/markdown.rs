@@ -31,7 +31,7 @@ pub fn markdown(run: &Run, recommendation: &Recommendation) -> String {
         page.line("### What would change the answer");
         page.line(&items(&changes));
     }
-    for section in further::sections(recommendation) {
+    for section in further::sections(record, recommendation) {
         page.line(&format!("### {}", escape(section.heading)));
         page.line(&items(&section.sentences));
         let (headings, rows) = section.cells();

@@ -108,7 +108,8 @@ fn unmeasured(run: &Run, record: &AdviceRecord) -> Option<String> {
     })
 }
 
-fn wish_words(wish: &Wish) -> String {
+/// What was asked for.
+pub(super) fn wish_words(wish: &Wish) -> String {
     let circumstances = &wish.circumstances;
     let cache = match (circumstances.memory_bytes, wish.cache) {
         (Some(bytes), _) => format!(

@@ -4,11 +4,15 @@
 //! ([`Setup::of`] is `None`) [`without_code`] says why.
 
 use sqlitmus_core::advice::{AdviceRecord, Candidate, Recommendation, Store};
+use sqlitmus_core::units::parse_bytes;
 
 use crate::text::clean;
 
 /// As much of a database is mapped as the library allows: what `mmap = all` was measured with.
 const ALL_MAPPED: &str = "1099511627776";
+
+/// Page cache of SQLite where none is chosen.
+const DEFAULT_CACHE_KIB: u64 = 2000;
 
 /// Page size of SQLite where none is chosen.
 const DEFAULT_PAGE_BYTES: &str = "4096";
@@ -99,6 +103,8 @@ pub struct Setup {
     pub synchronous: String,
     /// `PRAGMA mmap_size`, in bytes.
     pub mmap_bytes: String,
+    /// `PRAGMA cache_size`, in KiB.
+    pub cache_kib: String,
     /// How files are found.
     pub key: Key,
     /// What is not in the database; `None` if all is.
@@ -115,9 +121,10 @@ fn best<'a>(record: &'a AdviceRecord, recommendation: &Recommendation) -> Option
 /// How files are found in a candidate's tables; `None` if these are none that there is code for.
 fn key_of(candidate: &Candidate) -> Option<Key> {
     let is_in_memory = candidate.writing.get("catalogue") == Some("memory");
+    let is_by_handle = candidate.reading.get("api") == Some("blob");
     match (candidate.store, candidate.writing.get("layout")) {
         (Store::Hybrid | Store::External, _) => Some(Key::Id),
-        _ if is_in_memory => None,
+        _ if is_in_memory || is_by_handle => None,
         (_, Some("name")) => Some(Key::Name),
         (_, None | Some("rowid")) => Some(Key::Id),
         (_, Some("without-rowid")) => Some(Key::IdWithoutRowid),
@@ -145,8 +152,12 @@ pub fn without_code(record: &AdviceRecord, recommendation: &Recommendation) -> O
             clean(&next.label)
         )
     });
-    let what = match best.writing.get("layout") {
-        Some("sqlar") => {
+    let what = match (best.reading.get("api"), best.writing.get("layout")) {
+        (Some("blob"), _) => {
+            "There is no code to paste for it: it reads through blob handles (sqlite3_blob_open and its like), which not \
+             every language has."
+        }
+        (_, Some("sqlar")) => {
             "There is no code to paste for it: `sqlitmus pack` makes this table, and every SQLite reads it \
              (SELECT data FROM sqlar WHERE name = ?; what `sqlitmus pack` has compressed is shorter than sz)."
         }
@@ -181,6 +192,7 @@ impl Setup {
                 Some("all") => ALL_MAPPED.to_owned(),
                 other => number(other).unwrap_or("0").to_owned(),
             },
+            cache_kib: cache_kib(get("cache")),
             key,
             outside: match candidate.store {
                 Store::Files | Store::Sqlite => None,
@@ -200,6 +212,7 @@ impl Setup {
             "journal_mode": self.journal_mode,
             "synchronous": self.synchronous,
             "mmap_size": self.mmap_bytes,
+            "cache_kib": self.cache_kib,
             "key": match self.key {
                 Key::Name => "name",
                 Key::Id | Key::IdWithoutRowid => "id",
@@ -229,6 +242,7 @@ impl Setup {
             ("journal_mode", &self.journal_mode),
             ("synchronous", &self.synchronous),
             ("mmap_bytes", &self.mmap_bytes),
+            ("cache_kib", &self.cache_kib),
         ];
         if let Some(outside) = &self.outside {
             let syncs = |yes, no| if outside.syncs { yes } else { no };
@@ -294,6 +308,14 @@ fn number(value: Option<&str>) -> Option<&str> {
     value.filter(|value| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// A number of bytes in KiB; what SQLite has where nobody chooses if it is none.
+fn cache_kib(value: Option<&str>) -> String {
+    let bytes = value.and_then(|value| parse_bytes(value).ok());
+    bytes
+        .map_or(DEFAULT_CACHE_KIB, |bytes| bytes / 1024)
+        .to_string()
+}
+
 /// A value that is nothing but letters, likewise.
 fn word(value: Option<&str>, otherwise: &str) -> String {
     let letters =
@@ -314,6 +336,7 @@ mod tests {
             journal_mode: "wal".to_owned(),
             synchronous: "normal".to_owned(),
             mmap_bytes: "0".to_owned(),
+            cache_kib: "65536".to_owned(),
             key,
             outside: None,
         }
@@ -324,6 +347,7 @@ mod tests {
         let is_whole = |code: &str| {
             assert!(!code.contains("{{") && !code.contains("}}"), "{code}");
             assert!(code.contains("page_size = 65536"), "{code}");
+            assert!(code.contains("cache_size = -65536"), "{code}");
         };
         for language in Language::ALL {
             for key in [Key::Name, Key::Id, Key::IdWithoutRowid] {
@@ -374,5 +398,8 @@ mod tests {
         assert_eq!(number(Some("8192")), Some("8192"));
         assert_eq!(word(Some("wal\"); evil("), "wal"), "wal");
         assert_eq!(word(Some("delete"), "wal"), "delete");
+        assert_eq!(cache_kib(Some("64MiB")), "65536");
+        assert_eq!(cache_kib(Some("1; evil()")), "2000");
+        assert_eq!(cache_kib(None), "2000");
     }
 }

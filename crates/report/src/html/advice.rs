@@ -40,7 +40,7 @@ pub(super) fn section(figures: Figures, run: &Run) -> Markup {
             }
             h3 { "What would change the answer" }
             ul.answer { @for sentence in sentences::sensitivity(record, &found) { li { (sentence) } } }
-            @for part in further::sections(&found) { (further_section(figures, &part)) }
+            @for part in further::sections(record, &found) { (further_section(figures, &part)) }
             (paste(run, record, &found))
         }
     }
