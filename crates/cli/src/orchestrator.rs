@@ -341,7 +341,7 @@ impl Orchestrator<'_> {
             let is_cold = members
                 .iter()
                 .any(|arm| group.arms[*arm].case.cache != CacheState::Warm);
-            if !is_cold && (state.rounds == 0 || !one_set) {
+            if !is_cold && (!state.is_warm || !one_set) {
                 let arms: Vec<&Arm> = members.iter().map(|arm| &group.arms[*arm]).collect();
                 self.stores.warm(group, &arms)?;
             }
@@ -358,6 +358,7 @@ impl Orchestrator<'_> {
                 return Ok((trials, gave_out));
             }
         }
+        state.is_warm = true;
         Ok((trials, None))
     }
 
@@ -492,6 +493,8 @@ struct GroupState {
     /// What each arm has written; `None` if that is not known, since a trial of it failed.
     written: BTreeMap<String, Option<Written>>,
     any_failed: bool,
+    /// Whether its stores were read once since they were filled, or since the run was resumed.
+    is_warm: bool,
 }
 
 impl GroupState {

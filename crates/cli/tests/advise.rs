@@ -118,6 +118,8 @@ fn an_answer_leaves_the_files_as_they_were_and_no_stores() {
     assert_eq!(stores, ["CACHEDIR.TAG"]);
     let again = sqlitmus(place.path(), &["report", "latest"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    // Sizes of samples are no grid of a suite.
+    assert!(!String::from_utf8_lossy(&again.stdout).contains("by size of pages"));
     let page = sqlitmus(place.path(), &["report", "latest", "--format", "html"]);
     assert_eq!(page.status.code(), Some(0), "{}", stderr(&page));
     let second = advise(place.path(), &["files", "--quiet", "--cache", "both"]);
@@ -158,6 +160,43 @@ fn a_page_begins_with_the_question_and_ends_with_what_to_paste() {
     ] {
         assert!(page.contains(words), "no `{words}` in\n{page}");
     }
+}
+
+/// How stores come to lie on the disk is chance, which a second run meets with others.
+#[test]
+fn stores_of_what_decides_are_filled_anew_every_four_rounds() {
+    let place = tree();
+    let words = [
+        "advise",
+        "files",
+        "--reads",
+        "1",
+        "--writes",
+        "0",
+        "--rounds",
+        "6",
+        "--sample",
+        "1MB",
+        "--budget",
+        "10m",
+        "--snippet",
+        "none",
+    ];
+    let output = sqlitmus(place.path(), &words);
+    let said = stderr(&output);
+    let filled = |group: &str| {
+        let line = format!("{group}: filling");
+        said.lines().filter(|one| one.starts_with(&line)).count()
+    };
+    assert_eq!(filled("confirm-read"), 2, "{said}");
+    assert_eq!(filled("select-read"), 1, "{said}");
+    assert!(said.contains("confirm-read: round 6 "), "{said}");
+    let page = String::from_utf8(output.stdout).expect("UTF-8");
+    let page = page.replace('\n', " ");
+    assert!(
+        page.contains("in 6 rounds on 2 fillings of the stores"),
+        "{page}"
+    );
 }
 
 /// What is opened under DIR is opened for reading, whoever opens it.

@@ -171,7 +171,7 @@ fn a_folder_that_may_not_be_read_is_counted_and_named() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(
-        text.contains("1 unreadable folders: below (Permission denied"),
+        text.contains("1 unreadable folder: below (Permission denied"),
         "{text}"
     );
     let database = place.path().join("tree.db");
@@ -278,7 +278,7 @@ fn a_folder_inside_itself_is_not_entered_and_other_filesystems_are_if_wanted() {
     let output = index(place.path(), &["tree", "--into", "tree.db"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("1 loops (not entered): below"), "{text}");
+    assert!(text.contains("1 loop (not entered): below"), "{text}");
     let database = place.path().join("tree.db");
     assert_eq!(count(&database, "entry"), 4);
     assert_eq!(count(&database, "folder WHERE state = 'loop'"), 1);
@@ -288,7 +288,7 @@ fn a_folder_inside_itself_is_not_entered_and_other_filesystems_are_if_wanted() {
     );
     let text = stdout(&output);
     assert!(
-        text.contains("1 other filesystems (not entered): other"),
+        text.contains("1 other filesystem (not entered): other"),
         "{text}"
     );
     assert_eq!(count(&database, "entry WHERE name = 'inside'"), 0);

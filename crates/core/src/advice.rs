@@ -15,6 +15,7 @@ pub mod ablation;
 pub mod candidate;
 pub mod circumstances;
 pub mod families;
+pub mod fillings;
 pub mod lifecycle;
 pub mod recommendation;
 pub mod score;
@@ -30,6 +31,7 @@ pub use ablation::{Ablation, Change, SettingWorth};
 pub use candidate::{Candidate, Store};
 pub use circumstances::Circumstances;
 pub use families::{Breadth, candidates};
+pub use fillings::Fillings;
 pub use recommendation::{Answer, Recommendation, recommend};
 pub use score::{Composed, Part, Standing};
 pub use stage::{Purpose, Stage, arm_name};
@@ -55,6 +57,9 @@ pub struct AdviceRecord {
     /// Classes of sizes that were measured by themselves.
     #[serde(default)]
     pub classes: Vec<SizeClass>,
+    /// When the stores of what decides were filled anew, if they were.
+    #[serde(default, skip_serializing_if = "Fillings::is_empty")]
+    pub fillings: Fillings,
     /// What was swept over sizes, if anything was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
@@ -142,7 +147,7 @@ impl TreeFacts {
                 })
                 .collect(),
             oddities: oddities
-                .map(|(kind, found)| (found.count, kind.plural().to_owned()))
+                .map(|(kind, found)| (found.count, kind.of(found.count).to_owned()))
                 .collect(),
         }
     }

@@ -132,6 +132,17 @@ impl<'a> Measurements<'a> {
             .collect()
     }
 
+    /// For each round in which both were measured in turns, by its number: the median over its slices of
+    /// ln(cost of `reference` / cost of `arm`).
+    #[must_use]
+    pub fn round_logarithms(&self, reference: &str, arm: &str, cost: Cost) -> BTreeMap<u32, f64> {
+        let rounds = self.paired_rounds(reference, arm, cost);
+        let (numbers, rounds): (Vec<u32>, Vec<PairedRound>) = rounds.into_iter().unzip();
+        let found = compare(&rounds, DEFAULT_CONFIDENCE);
+        let values = found.map_or(Vec::new(), |found| found.round_values);
+        numbers.into_iter().zip(values).collect()
+    }
+
     /// Cost of `reference` divided by cost of `arm`: paired by turn where both were measured in
     /// turns, else from the values of their rounds.
     #[must_use]
@@ -140,6 +151,8 @@ impl<'a> Measurements<'a> {
         let group_of = |name: &str| self.run.plan.arm(name).map(|(group, _)| &group.name);
         let paired = if group_of(reference) == group_of(arm) {
             self.paired_rounds(reference, arm, cost)
+                .into_values()
+                .collect()
         } else {
             Vec::new()
         };
@@ -155,7 +168,8 @@ impl<'a> Measurements<'a> {
         compare(&paired, DEFAULT_CONFIDENCE).ok()
     }
 
-    fn paired_rounds(&self, reference: &str, arm: &str, cost: Cost) -> Vec<PairedRound> {
+    /// By the number of the round; those without slices are left out.
+    fn paired_rounds(&self, reference: &str, arm: &str, cost: Cost) -> BTreeMap<u32, PairedRound> {
         let mut arms: BTreeMap<(u32, u32), &Trial> = BTreeMap::new();
         for trial in self.valid(arm) {
             arms.insert((trial.round, trial.set), trial);
@@ -168,9 +182,9 @@ impl<'a> Measurements<'a> {
             }
         }
         rounds
-            .into_values()
-            .filter(|slices| !slices.is_empty())
-            .map(|slices| PairedRound { slices })
+            .into_iter()
+            .filter(|(_, slices)| !slices.is_empty())
+            .map(|(round, slices)| (round, PairedRound { slices }))
             .collect()
     }
 

@@ -37,6 +37,7 @@
 //! a mean when noise is normal (heavy tails make it less). Once (pi/2) * within / n is small against
 //! `between`, more slices buy nothing: only more rounds do. [`Scatter`] works that out.
 
+mod batches;
 mod binomial;
 mod comparison;
 mod describe;
@@ -49,6 +50,7 @@ mod simultaneous;
 mod unpaired;
 mod variance;
 
+pub use batches::{FEWEST_BATCHES, batched_t_interval};
 pub use binomial::{lower_bound, upper_bound};
 pub use comparison::{ComparisonError, PairedRound, RatioEstimate, compare, noise_floor};
 pub use describe::{mean, median, quantile, sample_variance};

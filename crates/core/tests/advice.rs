@@ -6,6 +6,7 @@ mod fixture;
 
 use fixture::{assert_near, ended, occupies, reading, run, steady, writing};
 use sqlitmus_core::advice::ablation::changes;
+use sqlitmus_core::advice::fillings::Fillings;
 use sqlitmus_core::advice::recommendation::{Answer, ranking, recommend};
 use sqlitmus_core::advice::sweep::SweptWhat;
 use sqlitmus_core::advice::{
@@ -40,6 +41,7 @@ fn record(finalists: &[&str]) -> AdviceRecord {
         selected_with: SampleFacts::default(),
         confirmed_with: SampleFacts::default(),
         classes: Vec::new(),
+        fillings: Default::default(),
         sweep: None,
         ablation: None,
     }
@@ -279,7 +281,7 @@ fn a_setting_is_worth_what_is_lost_without_it() {
     let mut run = confirmed(8, &[("files", 1000, 1000), (BEST, 500, 500)]);
     let record = run.plan.advice.as_mut().expect("a record");
     let best = record.candidates.iter().find(|one| one.name == BEST);
-    let mut changes = changes(best.expect("a candidate"), Durability::ProcessCrash);
+    let mut changes = changes(best.expect("a candidate"), &record.wish);
     changes.retain(|change| {
         ["page_size-4096", "transaction-10", "mmap-0"].contains(&change.name.as_str())
     });
@@ -323,4 +325,60 @@ fn a_setting_is_worth_what_is_lost_without_it() {
         of("mmap").reason.as_deref(),
         Some("there was no time for it")
     );
+}
+
+/// Rounds of one filling are alike; those of the next take longer, or less.
+#[test]
+fn what_differs_from_one_filling_to_the_next_is_in_the_interval() {
+    let costs = [
+        ("files", 1000, 9000),
+        (BEST, 600, 5400),
+        (SECOND, 900, 9000),
+    ];
+    let mut run = confirmed(12, &costs);
+    for trial in &mut run.trials {
+        let is_best = trial.arm.ends_with(BEST);
+        let percent = [80, 100, 125][trial.round as usize / 4];
+        for sample in trial.samples.iter_mut().filter(|_| is_best) {
+            sample.elapsed_ns = sample.elapsed_ns * percent / 100;
+        }
+    }
+    let of = |run: &Run| {
+        let found = recommend(run).expect("advice");
+        let database = found.database.expect("a database");
+        let composed = database.composed.expect("composed");
+        let interval = composed.interval.expect("an interval");
+        let read = composed.read.expect("read").interval;
+        (found.fillings, found.answer, composed.ratio, interval, read)
+    };
+    let (fillings, answer, ratio, narrow, _) = of(&run);
+    assert_eq!((fillings, answer), (0, Answer::Move));
+
+    let groups: Vec<String> = run.plan.groups.iter().map(|one| one.name.clone()).collect();
+    let noted = |firsts: &[u32], run: &mut Run| {
+        let record = run.plan.advice.as_deref_mut().expect("a record");
+        record.fillings = Fillings::default();
+        for group in &groups {
+            firsts
+                .iter()
+                .for_each(|first| record.fillings.note(group, *first));
+        }
+    };
+    noted(&[0, 4, 8], &mut run);
+    let (fillings, answer, same_ratio, wide, read) = of(&run);
+    assert_eq!((fillings, answer), (3, Answer::NotSure));
+    assert_near(same_ratio, ratio);
+    assert!(
+        narrow.lies_within(&wide) && wide.high > 1.5 * narrow.high,
+        "{wide:?}"
+    );
+    assert!(read.expect("an interval").low < narrow.low);
+    // Reading and writing take as many times as long here: the mixture is like either.
+    assert_near(wide.low, read.expect("an interval").low);
+
+    // Of two fillings nothing can be said.
+    noted(&[0, 8], &mut run);
+    let (fillings, _, _, interval, _) = of(&run);
+    assert_eq!(fillings, 2);
+    assert_near(interval.low, narrow.low);
 }

@@ -35,7 +35,7 @@ pub use bars::{Bar, Bars, BarsBody, BarsRow, Mark, RatioScale, Shape};
 pub use heat_map::{Cell, HeatMap, HeatPanel};
 pub use lines::{CrossingMark, LineChart, Point, Series};
 pub use rounds::{RoundMark, Rounds, RoundsRow};
-pub use scatter::{Scatter, ScatterPoint};
+pub use scatter::{Further, Scatter, ScatterPoint};
 pub use stacks::{Stack, Stacks};
 
 use maud::{Markup, PreEscaped, html as markup};

@@ -3,9 +3,9 @@
 
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_report::svg::{
-    Axis, Bar, Bars, BarsBody, BarsRow, Cell, Chart, CrossingMark, Data, Frame, HeatMap, HeatPanel,
-    LineChart, Mark, Point, RatioScale, RoundMark, Rounds, RoundsRow, Scale, Scatter, ScatterPoint,
-    Series, Shape, Stack, Stacks, in_page, plain, standalone,
+    Axis, Bar, Bars, BarsBody, BarsRow, Cell, Chart, CrossingMark, Data, Frame, Further, HeatMap,
+    HeatPanel, LineChart, Mark, Point, RatioScale, RoundMark, Rounds, RoundsRow, Scale, Scatter,
+    ScatterPoint, Series, Shape, Stack, Stacks, in_page, plain, standalone,
 };
 
 const HOSTILE: &str = "</svg><script>alert(\"1\")</script> & 'x' データベース";
@@ -75,13 +75,19 @@ fn charts(numbers: &[f64]) -> Vec<Box<dyn Chart>> {
             title: title(),
             x: Axis::new(HOSTILE, scale, plain),
             y: Axis::new(HOSTILE, scale, plain),
-            points: numbers
-                .iter()
-                .map(|number| ScatterPoint {
+            further: Some(Further {
+                area: title(),
+                tiers: vec![title(), title()],
+            }),
+            points: (0usize..)
+                .zip(numbers)
+                .map(|(place, number)| ScatterPoint {
                     label: title(),
                     strong: true,
                     x: *number,
                     y: 1.0,
+                    area: Some(*number),
+                    tier: place % 2,
                 })
                 .collect(),
         }));

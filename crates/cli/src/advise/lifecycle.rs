@@ -88,6 +88,7 @@ mod tests {
             selected_with: SampleFacts::default(),
             confirmed_with: SampleFacts::default(),
             classes: Vec::new(),
+            fillings: Default::default(),
             sweep: None,
             ablation: None,
         }
@@ -161,7 +162,7 @@ mod tests {
         let mut record = record.clone();
         record.ablation = Some(Ablation {
             best: best.name.clone(),
-            changes: ablation::changes(best, record.wish.durability),
+            changes: ablation::changes(best, &record.wish),
         });
         let changed = ablation::plan(&record, &sample.dataset, (2, 1), &BuiltInEngines);
         join(&mut plan, changed.expect("planned"));

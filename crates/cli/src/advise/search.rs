@@ -2,7 +2,7 @@
 //! the run file; what follows from one decides what is in the next. Stores are removed when their stage
 //! has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use sqlitmus_core::advice::recommendation::ranking;
 use sqlitmus_core::advice::stage::{MOST_HALVINGS, Rounds, StageParts, group_name, join};
 use sqlitmus_core::advice::{AdviceRecord, Candidate, Purpose, SizeClass, Stage};
 use sqlitmus_core::dataset::Dataset;
-use sqlitmus_core::plan::Plan;
+use sqlitmus_core::plan::{Group, Plan};
 use sqlitmus_core::stopping::Stopping;
 use sqlitmus_runfile::RunFile;
 
@@ -31,9 +31,13 @@ use crate::stores::Stores;
 const SELECTION_ROUNDS: u32 = 3;
 const HALVING_ROUNDS: u32 = 3;
 const CONFIRMATION: Rounds = Rounds {
-    deciding: 12,
+    deciding: 16,
     others: 8,
 };
+
+/// After so many rounds of what decides its stores are removed and filled anew: how a store comes to lie on
+/// the disk is chance too, and a verdict that a second run would not confirm is none.
+const ROUNDS_PER_FILLING: u32 = 4;
 
 /// Candidates that are confirmed.
 const FINALISTS: usize = 2;
@@ -215,10 +219,64 @@ impl Search<'_> {
             .groups
             .retain(|group| decides.contains(&group.name));
         others.groups.retain(|group| !decides.contains(&group.name));
-        for (plan, phase) in [(deciding, Phase::Deciding), (others, Phase::Others)] {
-            let ends = self.timetable.ends(phase);
-            ending.add(self.measure(&plan, ends, file)?);
+        self.decide(deciding, file, ending)?;
+        whole.advice = Some(Box::new(self.record.clone()));
+        file.extend_plan(whole).map_err(Failure::from)?;
+        others.stopping.rounds = Some(self.at_most(CONFIRMATION.others));
+        let ends = self.timetable.ends(Phase::Others);
+        ending.add(self.measure(&others, ends, file)?);
+        Ok(())
+    }
+
+    /// The groups that decide: a few rounds with every filling of their stores.
+    fn decide(
+        &mut self,
+        mut plan: Plan,
+        file: &mut RunFile,
+        ending: &mut Ending,
+    ) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let ends = self.timetable.ends(Phase::Deciding);
+        let time = ends.saturating_duration_since(began);
+        let all = self.at_most(CONFIRMATION.deciding);
+        let fillings = all.div_ceil(ROUNDS_PER_FILLING);
+        for filling in 1..=fillings {
+            let rounds = all.min(filling * ROUNDS_PER_FILLING);
+            plan.stopping.rounds = Some(rounds);
+            self.measure_filling(&plan, began + time * filling / fillings, file, ending)?;
+            if ending.interrupted || filling == fillings {
+                break;
+            }
+            let recorded = recorded_rounds(file)?;
+            let has_fewer = |group: &Group| {
+                recorded
+                    .get(&group.name)
+                    .is_none_or(|so_far| *so_far < rounds)
+            };
+            if plan.groups.iter().any(has_fewer) {
+                // Filling takes too much of the time: the rest of it belongs to a single one.
+                plan.stopping.rounds = Some(all);
+                self.measure_filling(&plan, ends, file, ending)?;
+                break;
+            }
         }
+        Ok(())
+    }
+
+    /// Measures on stores of their own, and notes from which round on.
+    fn measure_filling(
+        &mut self,
+        plan: &Plan,
+        ends: Instant,
+        file: &mut RunFile,
+        ending: &mut Ending,
+    ) -> anyhow::Result<()> {
+        let recorded = recorded_rounds(file)?;
+        for group in &plan.groups {
+            let so_far = recorded.get(&group.name).copied().unwrap_or(0);
+            self.record.fillings.note(&group.name, so_far);
+        }
+        ending.add(self.measure(plan, ends, file)?);
         Ok(())
     }
 
@@ -321,6 +379,17 @@ impl Search<'_> {
     }
 }
 
+/// How many rounds each group has so far.
+fn recorded_rounds(file: &RunFile) -> anyhow::Result<BTreeMap<String, u32>> {
+    let mut rounds = BTreeMap::new();
+    for round in file.rounds().map_err(Failure::from)? {
+        if round.complete {
+            *rounds.entry(round.group).or_default() += 1;
+        }
+    }
+    Ok(rounds)
+}
+
 /// That time was over is no trouble here: how many rounds there were is on the page, and with too few
 /// its answer is not sure.
 fn is_about_the_budget(event: &Event<'_>) -> bool {
@@ -404,6 +473,7 @@ mod tests {
                     selected_with: SampleFacts::default(),
                     confirmed_with: SampleFacts::default(),
                     classes: vec![class],
+                    fillings: Default::default(),
                     sweep: None,
                     ablation: None,
                 };
@@ -453,7 +523,7 @@ mod tests {
             let mut record = record.clone();
             record.ablation = Some(Ablation {
                 best: best.name.clone(),
-                changes: ablation::changes(best, record.wish.durability),
+                changes: ablation::changes(best, &record.wish),
             });
             let plan = ablation::plan(&record, &dataset(40), (2, 1), &BuiltInEngines);
             let plan =

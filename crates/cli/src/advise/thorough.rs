@@ -90,7 +90,7 @@ fn measure_ablation(
         return Ok(Ending::default());
     };
     search.record.ablation = Some(Ablation {
-        changes: ablation::changes(&best, search.record.wish.durability),
+        changes: ablation::changes(&best, &search.record.wish),
         best: best.name,
     });
     let rounds = search.at_most(ABLATION_ROUNDS);

@@ -161,7 +161,7 @@ fn record(
     };
     let tiers = (wish.durability, wish.other_durability());
     let mut candidates = candidates(&tree, tiers, breadth);
-    candidates.retain(|one| wish.circumstances.has_room_for(one));
+    candidates.retain(|one| wish.circumstances.has_room_for(&one.reading));
     AdviceRecord {
         candidates,
         wish,
@@ -170,6 +170,7 @@ fn record(
         selected_with: samples.selection.facts(),
         confirmed_with: samples.confirmation.facts(),
         classes: Vec::new(),
+        fillings: Default::default(),
         sweep: None,
         ablation: None,
     }

@@ -10,6 +10,7 @@ use super::AdviceRecord;
 use super::candidate::{Candidate, EngineSettings, Store};
 use super::score::{Composed, Part, compose};
 use super::stage::{SAMPLE, arm_of, batch_operations, plan_of, read_as, suite_of};
+use super::wish::Wish;
 use crate::case::Durability;
 use crate::dataset::Dataset;
 use crate::measurements::{ArmStatus, Cost, Measurements};
@@ -64,11 +65,18 @@ const LARGE_CACHE: &str = "64MiB";
 /// Bytes of a page that are considered.
 const PAGE_BYTES: std::ops::RangeInclusive<u64> = 1024..=65_536;
 
-/// Changes of a store with a database, at a durability.
+/// Changes of a store with a database that can be measured as it is wished.
 #[must_use]
-pub fn changes(best: &Candidate, durability: Durability) -> Vec<Change> {
-    let mut changes = put_back(best, durability);
+pub fn changes(best: &Candidate, wish: &Wish) -> Vec<Change> {
+    let mut changes = put_back(best, wish.durability);
     changes.extend(moved_on(best));
+    let circumstances = &wish.circumstances;
+    // Several writers commit every write by itself.
+    let is_one_by_one = circumstances.writers > 1;
+    changes.retain(|change| {
+        let has_batches = change.writing.get("transaction") != best.writing.get("transaction");
+        circumstances.has_room_for(&change.writing) && !(is_one_by_one && has_batches)
+    });
     changes
 }
 
@@ -329,7 +337,7 @@ fn worth(record: &AdviceRecord, measurements: &Measurements<'_>, change: &Change
             true => arm_name(writes, &change.name),
             false => best.clone(),
         };
-        Part::of(measurements, &changed, &best)
+        Part::of(measurements, &record.fillings, &changed, &best)
     };
     let wish = &record.wish;
     let reads = (wish.reads > 0).then(|| part(false, change.reading.is_some()));
@@ -370,7 +378,7 @@ fn reason(measurements: &Measurements<'_>, change: &Change) -> String {
 mod tests {
     use super::*;
     use crate::advice::families::{Breadth, candidates};
-    use crate::advice::{SizeCount, TreeFacts};
+    use crate::advice::{CacheWish, Circumstances, SizeCount, Skew, TreeFacts};
     use std::collections::BTreeSet;
 
     /// Of all stores with a database that are ever tried, some files being large.
@@ -394,7 +402,7 @@ mod tests {
     #[test]
     fn every_change_changes_something_and_has_a_name_of_its_own() {
         for best in all() {
-            let changes = changes(&best, Durability::ProcessCrash);
+            let changes = changes(&best, &wish());
             assert!(changes.iter().any(|change| change.is_put_back), "{best:?}");
             assert!(changes.iter().any(|change| !change.is_put_back));
             let names: BTreeSet<&str> = changes.iter().map(|one| one.name.as_str()).collect();
@@ -404,6 +412,51 @@ mod tests {
                 assert!(reads_differ && change.name != BEST, "{change:?}");
                 assert!(change.reading.is_some() || change.writing != best.writing);
             }
+        }
+    }
+
+    fn wish() -> Wish {
+        Wish {
+            reads: 90,
+            writes: 10,
+            skew: Skew::Uniform,
+            cache: CacheWish::Warm,
+            durability: Durability::ProcessCrash,
+            worth: 0.1,
+            circumstances: Circumstances::default(),
+        }
+    }
+
+    #[test]
+    fn what_several_writers_or_little_memory_leave_no_room_for_is_not_tried() {
+        let all = all();
+        let best = all.iter().find(|one| one.name == "sqlite-16k-mmap");
+        let best = best.expect("a candidate");
+        let names = |circumstances| -> Vec<String> {
+            let wish = Wish {
+                circumstances,
+                ..wish()
+            };
+            let changes = changes(best, &wish).into_iter();
+            changes.map(|change| change.name).collect()
+        };
+        let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
+        let usual = names(Circumstances::default());
+        let writers = names(Circumstances {
+            writers: 2,
+            ..Circumstances::default()
+        });
+        let little = names(Circumstances {
+            memory_bytes: Some(64 << 20),
+            ..Circumstances::default()
+        });
+        for (name, is_there) in [
+            ("transaction-10", [true, false, true]),
+            ("cache-64mib", [true, true, false]),
+            ("page_size-4096", [true, true, true]),
+        ] {
+            let found = [&usual, &writers, &little].map(|names| has(names, name));
+            assert_eq!(found, is_there, "{name} of {usual:?}");
         }
     }
 

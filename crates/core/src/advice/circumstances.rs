@@ -1,10 +1,10 @@
 //! Under which circumstances the files are read and written: with how much memory, and by how many at once. A
-//! stage is planned without them, and then put under them here, so that whatever is measured for an advice is
-//! measured alike.
+//! stage is planned without them, and then put under them here, so that all stages that compare speeds are
+//! measured alike. How stores grow old is measured without them.
 
 use serde::{Deserialize, Serialize};
 
-use super::candidate::Candidate;
+use super::candidate::EngineSettings;
 use super::stage::reference;
 use crate::arrivals::Arrivals;
 use crate::case::{CacheState, Readers, Workload};
@@ -58,14 +58,15 @@ impl Circumstances {
         *self == Self::default()
     }
 
-    /// Whether there is the memory for the page cache of a candidate, and as much again for all else: a process
-    /// that needs more than it may have is ended.
+    /// Whether there is the memory for the page caches that these settings make, one for each thread, and as much
+    /// again for all else: a process that needs more than it may have is ended.
     #[must_use]
-    pub fn has_room_for(&self, candidate: &Candidate) -> bool {
-        let cache = candidate.reading.get("cache");
-        let cache_bytes = cache.and_then(|cache| parse_bytes(cache).ok()).unwrap_or(0);
+    pub fn has_room_for(&self, with: &EngineSettings) -> bool {
+        let cache = with.get("cache").and_then(|cache| parse_bytes(cache).ok());
+        let threads = u64::from(self.readers.max(self.writers));
+        let caches_bytes = cache.unwrap_or(0).saturating_mul(threads);
         self.memory_bytes
-            .is_none_or(|memory| cache_bytes <= memory / 2)
+            .is_none_or(|memory| caches_bytes <= memory / 2)
     }
 
     /// Puts all groups of a plan about blobs under these circumstances.
@@ -125,21 +126,18 @@ impl Circumstances {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advice::candidate::Store;
-    use crate::case::Durability;
 
     #[test]
-    fn a_cache_has_to_fit_into_half_of_the_memory() {
-        let cached = |cache| {
-            let tiers = (Durability::ProcessCrash, Durability::PowerLoss);
-            Candidate::database(("one", "one"), Store::Sqlite, &[("cache", cache)], tiers)
-        };
-        let limited = Circumstances {
+    fn caches_have_to_fit_into_half_of_the_memory() {
+        let cached = |cache| EngineSettings::new("sqlite", &[&[("cache", cache)]]);
+        let mut limited = Circumstances {
             memory_bytes: Some(128 << 20),
             ..Circumstances::default()
         };
         assert!(limited.has_room_for(&cached("64MiB")));
         assert!(!limited.has_room_for(&cached("128MiB")));
+        limited.readers = 2;
+        assert!(!limited.has_room_for(&cached("64MiB")));
         assert!(Circumstances::default().has_room_for(&cached("1GiB")));
     }
 }

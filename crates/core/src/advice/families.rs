@@ -215,7 +215,7 @@ fn resident(database: &Database, cache_bytes: u64, tiers: Tiers) -> Candidate {
 /// Bytes of a page cache for all files, with room for half empty pages; `None` if that would be too much.
 fn resident_bytes(tree: &TreeFacts) -> Option<u64> {
     let bytes: u64 = tree.sizes.iter().map(|class| class.bytes).sum();
-    let cache_bytes = (2 * bytes).next_multiple_of(64 << 20);
+    let cache_bytes = (2 * bytes).max(1).next_multiple_of(64 << 20);
     (cache_bytes <= MOST_RESIDENT_BYTES).then_some(cache_bytes)
 }
 
@@ -356,6 +356,7 @@ mod tests {
                 resident.map(|one| [&one.reading, &one.writing].map(|with| with.get("cache")));
             caches.flatten().flatten().map(str::to_owned).collect()
         };
+        assert_eq!(caches(&TreeFacts::default()), ["64MiB"; 4]);
         assert_eq!(caches(&tree(&[(1, 100)])), ["64MiB"; 4]);
         assert_eq!(caches(&tree(&[(1024, 100)])), ["256MiB"; 4]);
         assert_eq!(caches(&tree(&[(1024, 600)])), [""; 0]);

@@ -1,6 +1,8 @@
 //! The recommendation: what follows from an advice run. Judged once, from the confirmation; the figures
 //! of the selection only say what else was tried.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::ablation::{self, SettingWorth};
@@ -45,6 +47,8 @@ pub struct Recommendation {
     pub versions: Vec<(String, String)>,
     /// Rounds of the confirmation.
     pub rounds: u32,
+    /// Fillings of the stores that these were measured on; 0 if that was not noted.
+    pub fillings: u32,
     /// Where the answer turns by the size of the files, if it was looked for.
     pub sweep: Option<SweepResult>,
     /// What each setting is worth, if it was measured.
@@ -121,6 +125,7 @@ impl Judge<'_> {
             references: self.references(),
             versions: self.versions(),
             rounds: self.rounds(),
+            fillings: self.fillings(),
             sweep: sweep::result(self.record, self.measurements),
             ablation: ablation::worths(self.record, self.measurements),
             standings,
@@ -137,7 +142,7 @@ impl Judge<'_> {
     fn standing(&self, candidate: &Candidate) -> Standing {
         let name = &candidate.name;
         let of = |stage: Stage| {
-            composed(self.measurements, &self.record.wish, stage, TODAY, name)
+            composed(self.measurements, self.record, stage, TODAY, name)
                 .map(|composed| (stage, composed))
         };
         let found = Stage::from_last().find_map(of);
@@ -186,9 +191,14 @@ impl Judge<'_> {
         let Some(best_files) = best_files else {
             return against_today;
         };
-        let wish = &self.record.wish;
         let name = &database.name;
-        let against_best = composed(self.measurements, wish, Stage::Confirm, best_files, name);
+        let against_best = composed(
+            self.measurements,
+            self.record,
+            Stage::Confirm,
+            best_files,
+            name,
+        );
         match (against_today, self.judged(against_best)) {
             (Answer::Move, Answer::Move) => Answer::Move,
             (Answer::KeepFiles, _) | (_, Answer::KeepFiles) => Answer::KeepFiles,
@@ -218,14 +228,19 @@ impl Judge<'_> {
 
     /// Another finalist that the best one is not surely better than.
     fn tie(&self, best: &Standing) -> Option<String> {
-        let wish = &self.record.wish;
         let others = self
             .record
             .finalists
             .iter()
             .filter(|name| **name != best.name);
         let mut ties = others.filter(|name| {
-            let found = composed(self.measurements, wish, Stage::Confirm, name, &best.name);
+            let found = composed(
+                self.measurements,
+                self.record,
+                Stage::Confirm,
+                name,
+                &best.name,
+            );
             found
                 .and_then(|found| found.interval)
                 .is_some_and(|interval| interval.low <= 1.0)
@@ -235,7 +250,12 @@ impl Judge<'_> {
 
     fn part(&self, purpose: Purpose, reference: &str, arm: &str) -> Option<Part> {
         let name = |candidate: &str| arm_name(Stage::Confirm, purpose, candidate);
-        Part::of(self.measurements, &name(reference), &name(arm))
+        Part::of(
+            self.measurements,
+            &self.record.fillings,
+            &name(reference),
+            &name(arm),
+        )
     }
 
     fn sensitivity(&self, database: &Standing) -> Sensitivity {
@@ -303,14 +323,33 @@ impl Judge<'_> {
 
     /// Rounds of the confirmation that count, of the group that has the fewest.
     fn rounds(&self) -> u32 {
+        self.fewest(|rounds| rounds.len())
+    }
+
+    /// Fillings of the stores that these were measured on, of the group that has the fewest.
+    fn fillings(&self) -> u32 {
+        if self.record.fillings.is_empty() {
+            return 0;
+        }
+        self.fewest(|rounds| rounds.iter().collect::<BTreeSet<_>>().len())
+    }
+
+    /// The least of what is counted in the fillings of the rounds of today's files, of the groups that
+    /// decide.
+    fn fewest(&self, count: impl Fn(&[u32]) -> usize) -> u32 {
         let wish = &self.record.wish;
         let wanted = [(wish.reading(), wish.reads), (Purpose::Write, wish.writes)];
-        let rounds = wanted.into_iter().filter(|(_, wanted)| *wanted > 0);
-        let counted = rounds.map(|(purpose, _)| {
+        let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted > 0);
+        let counted = wanted.map(|(purpose, _)| {
             let arm = arm_name(Stage::Confirm, purpose, TODAY);
-            self.measurements
-                .round_values(&arm, Cost::Acknowledged)
-                .len() as u32
+            let values = self
+                .measurements
+                .numbered_round_values(&arm, Cost::Acknowledged);
+            let group = self.run.plan.arm(&arm);
+            let group = group.map_or("", |(group, _)| group.name.as_str());
+            let rounds = values.into_iter();
+            let fillings = rounds.map(|(round, _)| self.record.fillings.of(group, round));
+            count(&fillings.collect::<Vec<_>>()) as u32
         });
         counted.min().unwrap_or(0)
     }
@@ -341,7 +380,7 @@ pub fn ranking(run: &Run, stage: Stage) -> Vec<String> {
         .filter(|candidate| candidate.name != TODAY)
         .filter_map(|candidate| {
             let name = candidate.name.as_str();
-            let found = composed(&measurements, &record.wish, stage, TODAY, name)?;
+            let found = composed(&measurements, record, stage, TODAY, name)?;
             Some((name, found.ratio))
         })
         .collect();

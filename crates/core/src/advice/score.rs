@@ -1,13 +1,19 @@
 //! Scores: how fast a candidate is for a mixture of reads and writes, from figures of reading and of
 //! writing that were measured apart. What readers and writers cost each other is not in it.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
+use super::AdviceRecord;
 use super::candidate::{Store, TODAY};
+use super::fillings::Fillings;
 use super::stage::{Purpose, Stage, arm_name};
 use super::wish::Wish;
 use crate::measurements::{Cost, Measurements};
-use crate::statistics::{Interval, RatioEstimate, median};
+use crate::statistics::{
+    DEFAULT_CONFIDENCE, Interval, RatioEstimate, batched_t_interval, mean, median,
+};
 
 /// How many times as fast as another a candidate is, for a mixture.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -38,9 +44,15 @@ pub struct Part {
 }
 
 impl Part {
-    /// Of two arms of a group.
+    /// Of two arms of a group. What differs from one filling of its stores to the next is in the interval, if
+    /// there were three or more.
     #[must_use]
-    pub fn of(measurements: &Measurements<'_>, reference: &str, arm: &str) -> Option<Self> {
+    pub fn of(
+        measurements: &Measurements<'_>,
+        fillings: &Fillings,
+        reference: &str,
+        arm: &str,
+    ) -> Option<Self> {
         let ns = |arm: &str| median(&measurements.round_values(arm, Cost::Acknowledged));
         let operation_ns = ns(arm)?;
         if reference == arm {
@@ -58,13 +70,55 @@ impl Part {
             });
         }
         let estimate: RatioEstimate = measurements.ratio(reference, arm, Cost::Acknowledged)?;
+        let rounds = rounds_of(measurements, fillings, reference, arm);
+        let logarithms: Vec<(u32, f64)> = rounds
+            .into_iter()
+            .map(|round| (round.filling, round.logarithm))
+            .collect();
+        let paired = interval_of(&logarithms);
         Some(Self {
             ratio: estimate.ratio,
-            interval: estimate.interval,
+            interval: paired.or(estimate.interval),
             operation_ns,
             reference_ns: ns(reference)?,
         })
     }
+}
+
+/// Where the ratio lies whose logarithm had these values in the rounds, each with its filling.
+fn interval_of(logarithms: &[(u32, f64)]) -> Option<Interval> {
+    let found = batched_t_interval(logarithms, DEFAULT_CONFIDENCE)?;
+    Some(found.interval.exp())
+}
+
+/// A round of two arms.
+struct Round {
+    /// On which filling of the stores.
+    filling: u32,
+    /// ln(time of the reference / time of the arm).
+    logarithm: f64,
+    /// Nanoseconds of one operation of the reference.
+    reference_ns: f64,
+}
+
+fn rounds_of(
+    measurements: &Measurements<'_>,
+    fillings: &Fillings,
+    reference: &str,
+    arm: &str,
+) -> Vec<Round> {
+    let group = measurements.run().plan.arm(arm);
+    let group = group.map_or("", |(group, _)| group.name.as_str());
+    let logarithms = measurements.round_logarithms(reference, arm, Cost::Acknowledged);
+    let reference = measurements.numbered_round_values(reference, Cost::Acknowledged);
+    let rounds = reference.into_iter().filter_map(|(number, reference_ns)| {
+        Some(Round {
+            filling: fillings.of(group, number),
+            logarithm: *logarithms.get(&number)?,
+            reference_ns,
+        })
+    });
+    rounds.collect()
 }
 
 /// A candidate with its figures.
@@ -93,24 +147,27 @@ fn stage_word<S: serde::Serializer>(stage: &Stage, serializer: S) -> Result<S::O
 
 /// How many times as fast as `reference` a candidate is in a stage.
 ///
-/// With shares r of reads and w of writes, a reference that takes Fr and Fw and a candidate that takes
-/// Cr and Cw, it is (r Fr + w Fw) / (r Cr + w Cw) = 1 / (s / R + (1 - s) / W), where R = Fr / Cr and W =
-/// Fw / Cw are measured as paired ratios and s = r Fr / (r Fr + w Fw) is the share of the reference's
-/// time that goes into reading. It grows with R and with W, so the ends of its interval are those of
-/// theirs: for errors that do not depend on each other that is wider than it need be, so the confidence
-/// is 95% or more. That s is not known exactly is left out: an error of a tenth in Fr or Fw moves the
-/// weights, and with R and W near each other hardly the result.
+/// With shares r of reads and w of writes, a reference that takes Fr and Fw in a round and a candidate that
+/// takes Cr and Cw, a round's value is ln((r Fr + w Fw) / (r Cr + w Cw)) = -ln(s / R + (1 - s) / W), where R =
+/// Fr / Cr and W = Fw / Cw are measured as paired ratios and s = r Fr / (r Fr + w Fw) is the share of the
+/// reference's time that goes into reading. The first round of reading on a filling of the stores goes with the
+/// first of writing, and so on. The ratio is exp of their mean; its interval has in it what differs from one
+/// filling to the next, if there were three or more.
 #[must_use]
 pub fn composed(
     measurements: &Measurements<'_>,
-    wish: &Wish,
+    record: &AdviceRecord,
     stage: Stage,
     reference: &str,
     candidate: &str,
 ) -> Option<Composed> {
+    let wish = &record.wish;
+    let names = |purpose: Purpose| {
+        [reference, candidate].map(|candidate| arm_name(stage, purpose, candidate))
+    };
     let part = |purpose: Purpose, wanted: bool| {
-        let name = |candidate: &str| arm_name(stage, purpose, candidate);
-        let found = Part::of(measurements, &name(reference), &name(candidate));
+        let [reference, candidate] = names(purpose);
+        let found = Part::of(measurements, &record.fillings, &reference, &candidate);
         match (wanted, found) {
             (true, None) => Err(()),
             (_, found) => Ok(found),
@@ -126,10 +183,49 @@ pub fn composed(
     };
     let floors = floor(wish.reading(), &read).zip(floor(Purpose::Write, &write));
     let noise_floor = floors.map(|(read, write)| f64::max(read, write));
-    compose(wish, read, write, noise_floor)
+    let found = compose(wish, read, write, noise_floor)?;
+    let rounds = |purpose: Purpose| {
+        let [reference, candidate] = names(purpose);
+        rounds_of(measurements, &record.fillings, &reference, &candidate)
+    };
+    let logarithms = mixture(wish, &rounds(wish.reading()), &rounds(Purpose::Write));
+    let bare: Vec<f64> = logarithms.iter().map(|(_, value)| *value).collect();
+    // Without rounds in common there are the parts alone; so it is where only one of them is asked for.
+    let Some(middle) = mean(&bare).filter(|_| wish.reads > 0 && wish.writes > 0) else {
+        return Some(found);
+    };
+    Some(Composed {
+        ratio: middle.exp(),
+        interval: interval_of(&logarithms),
+        ..found
+    })
 }
 
-/// As [`composed`], from the parts.
+/// Rounds of reading and of writing made one, each with its filling.
+fn mixture(wish: &Wish, reading: &[Round], writing: &[Round]) -> Vec<(u32, f64)> {
+    let share = wish.read_share();
+    let fillings: BTreeSet<u32> = reading.iter().map(|round| round.filling).collect();
+    let of = |rounds: &'_ [Round], filling: u32| -> Vec<(f64, f64)> {
+        let own = rounds.iter().filter(|round| round.filling == filling);
+        own.map(|round| (round.logarithm, round.reference_ns))
+            .collect()
+    };
+    let mixed = |((read, read_ns), (write, write_ns)): ((f64, f64), (f64, f64))| {
+        let reading_ns = share * read_ns;
+        let weight = reading_ns / (reading_ns + (1.0 - share) * write_ns);
+        -(weight * (-read).exp() + (1.0 - weight) * (-write).exp()).ln()
+    };
+    let rounds = fillings.into_iter().flat_map(|filling| {
+        let both = of(reading, filling).into_iter().zip(of(writing, filling));
+        both.map(mixed).map(move |value| (filling, value))
+    });
+    rounds.collect()
+}
+
+/// As [`composed`], from the parts alone: 1 / (s / R + (1 - s) / W), where R = Fr / Cr, W = Fw / Cw, and s =
+/// r Fr / (r Fr + w Fw) is the share of the reference's time that goes into reading. It grows with R and with
+/// W, so the ends of its interval are those of theirs: for errors that do not depend on each other that is
+/// wider than it need be. That s is not known exactly is left out.
 #[must_use]
 pub fn compose(
     wish: &Wish,

@@ -37,21 +37,28 @@ pub enum OddityKind {
 }
 
 impl OddityKind {
-    /// How the kind is called in the plural: `symbolic links`.
+    /// How so many of the kind are called: `symbolic links`.
     #[must_use]
-    pub fn plural(self) -> &'static str {
-        match self {
-            Self::NameNotUtf8 => "names that are not UTF-8",
-            Self::SymbolicLink => "symbolic links (not followed)",
-            Self::SpecialFile => "special files",
-            Self::UnreadableFolder => "unreadable folders",
-            Self::UnreadableFile => "unreadable files",
-            Self::Vanished => "vanished meanwhile",
-            Self::ChangedFolder => "folders changed meanwhile",
-            Self::ChangedFile => "files changed meanwhile",
-            Self::Loop => "loops (not entered)",
-            Self::OtherFilesystem => "other filesystems (not entered)",
-        }
+    pub fn of(self, count: u64) -> &'static str {
+        let (one, many) = match self {
+            Self::NameNotUtf8 => ("name that is not UTF-8", "names that are not UTF-8"),
+            Self::SymbolicLink => (
+                "symbolic link (not followed)",
+                "symbolic links (not followed)",
+            ),
+            Self::SpecialFile => ("special file", "special files"),
+            Self::UnreadableFolder => ("unreadable folder", "unreadable folders"),
+            Self::UnreadableFile => ("unreadable file", "unreadable files"),
+            Self::Vanished => ("vanished meanwhile", "vanished meanwhile"),
+            Self::ChangedFolder => ("folder changed meanwhile", "folders changed meanwhile"),
+            Self::ChangedFile => ("file changed meanwhile", "files changed meanwhile"),
+            Self::Loop => ("loop (not entered)", "loops (not entered)"),
+            Self::OtherFilesystem => (
+                "other filesystem (not entered)",
+                "other filesystems (not entered)",
+            ),
+        };
+        if count == 1 { one } else { many }
     }
 
     /// Whether what was found about the tree is incomplete or out of date because of it.

@@ -7,7 +7,7 @@ use sqlitmus_core::advice::{
 };
 use sqlitmus_core::units::{format_bytes, format_ratio};
 
-use super::sentences::{ratio_words, wish_words};
+use super::sentences::ratio_words;
 use crate::plain_table::PlainTable;
 use crate::svg::{Axis, LineChart, Point, Scale, Series, bytes, ratio};
 use crate::text::clean;
@@ -51,15 +51,17 @@ pub(crate) fn sections(record: &AdviceRecord, recommendation: &Recommendation) -
 fn by_size(wish: &Wish, sweep: &SweepResult) -> Section {
     let mut sentences = vec![format!(
         "Files of one size each, made for this, on this disk and with the settings of {}, held against files that are \
-         read and written as yours are now: {}, {}.",
+         read and written as yours are now; all of a size are asked for alike, {}.",
         clean(&sweep.inside),
-        wish_words(wish),
         match (wish.cache, wish.circumstances.memory_bytes) {
-            (CacheWish::Cold, _) => "read from the device",
-            (_, Some(_)) => "which may have held all of one size",
-            _ => "read from memory",
+            (CacheWish::Cold, _) => "and read from the device".to_owned(),
+            (_, Some(bytes)) => format!("with {} of memory", format_bytes(bytes)),
+            _ => "and read from memory".to_owned(),
         }
     )];
+    if wish.circumstances.memory_bytes.is_some() {
+        sentences.push("That memory may have held all files of one size.".to_owned());
+    }
     sentences.extend(sweep.curves.iter().map(|curve| {
         let what = capital(words_of(curve.what));
         format!("{what}: {}.", curve.words)
@@ -174,7 +176,7 @@ fn by_setting(worths: &[SettingWorth]) -> Option<Section> {
         .collect();
     let mut sentences = vec![
         "From the best, one thing is changed at a time: how many times as slow it is then. ~ is inside the noise: \
-         no difference worth having."
+         no difference worth having. Each is judged by itself: of twenty, one may seem to differ by chance."
             .to_owned(),
     ];
     if !better.is_empty() {

@@ -5,9 +5,10 @@ use sqlitmus_core::advice::{
     AdviceRecord, Answer, CacheWish, Composed, Part, Recommendation, SampleFacts, Stage, Standing,
     Store, Wish,
 };
+use sqlitmus_core::case::Durability;
 use sqlitmus_core::dataset::SizeDistribution;
 use sqlitmus_core::run::Run;
-use sqlitmus_core::statistics::Interval;
+use sqlitmus_core::statistics::{FEWEST_BATCHES, Interval};
 use sqlitmus_core::units::{format_bytes, format_count, format_duration, format_ratio};
 
 use crate::terminal::Tone;
@@ -58,11 +59,15 @@ pub(crate) fn about(
         )
     };
     let asked = format!(
-        "Asked: {} | selected with {}, confirmed with {} in {} rounds",
+        "Asked: {} | selected with {}, confirmed with {} in {} rounds{}",
         wish_words(&record.wish),
         sample(&record.selected_with),
         sample(&record.confirmed_with),
         recommendation.rounds,
+        match recommendation.fillings {
+            0 | 1 => String::new(),
+            fillings => format!(" on {fillings} fillings of the stores"),
+        },
     );
     let fact = |name: &str| {
         let mut facts = run.environment.iter();
@@ -108,8 +113,7 @@ fn unmeasured(run: &Run, record: &AdviceRecord) -> Option<String> {
     })
 }
 
-/// What was asked for.
-pub(super) fn wish_words(wish: &Wish) -> String {
+fn wish_words(wish: &Wish) -> String {
     let circumstances = &wish.circumstances;
     let cache = match (circumstances.memory_bytes, wish.cache) {
         (Some(bytes), _) => format!(
@@ -132,9 +136,9 @@ pub(super) fn wish_words(wish: &Wish) -> String {
         at_once(circumstances.readers, "readers"),
         at_once(circumstances.writers, "writers"),
         match wish.durability {
-            sqlitmus_core::case::Durability::None => "nothing",
-            sqlitmus_core::case::Durability::ProcessCrash => "a crash of the process",
-            sqlitmus_core::case::Durability::PowerLoss => "loss of power",
+            Durability::None => "nothing",
+            Durability::ProcessCrash => "a crash of the process",
+            Durability::PowerLoss => "loss of power",
         }
     )
 }
@@ -174,7 +178,7 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
             },
             cut_off(recommendation, database)
         ),
-        Answer::KeepFiles => match better_files(recommendation, &composed) {
+        Answer::KeepFiles => match better_files(record, recommendation, &composed) {
             Some(files) => {
                 format!("Keep the files, and use them in a better way. {files}. {gain}.")
             }
@@ -192,7 +196,11 @@ pub(crate) fn answer(record: &AdviceRecord, recommendation: &Recommendation) -> 
 }
 
 /// Files, read and written in another way, that are faster than the best database.
-fn better_files(recommendation: &Recommendation, database: &Composed) -> Option<String> {
+fn better_files(
+    record: &AdviceRecord,
+    recommendation: &Recommendation,
+    database: &Composed,
+) -> Option<String> {
     let mut standings = recommendation.standings.iter();
     let files = standings.find(|one| {
         let ratio = one.composed.map_or(0.0, |composed| composed.ratio);
@@ -201,8 +209,28 @@ fn better_files(recommendation: &Recommendation, database: &Composed) -> Option<
     let composed = files.composed?;
     let gain = times_as_fast(composed.ratio, composed.interval);
     let parts = parts_words(&composed);
+    let mut candidates = record.candidates.iter();
+    let candidate = candidates.find(|one| one.name == files.name)?;
+    let ways = [
+        match candidate.reading.get("api") {
+            Some("openat") if record.wish.reads > 0 => Some("opened relative to a folder"),
+            Some("mmap") if record.wish.reads > 0 => Some("mapped into memory"),
+            _ => None,
+        },
+        match candidate.writing.get("write") {
+            Some("in-place") if record.wish.writes > 0 => {
+                Some("written over instead of emptied first")
+            }
+            _ => None,
+        },
+    ];
+    let ways: Vec<&str> = ways.into_iter().flatten().collect();
+    let ways = match ways.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", ways.join(", ")),
+    };
     Some(format!(
-        "{} is {gain} they are now{parts}",
+        "{}{ways} is {gain} they are now{parts}",
         capital(&clean(&files.label))
     ))
 }
@@ -269,6 +297,38 @@ pub(crate) fn beside(record: &AdviceRecord, recommendation: &Recommendation) -> 
         sentences.push(
             "Reads and writes were measured apart and weighed; every write is a transaction by itself."
                 .to_owned(),
+        );
+    }
+    if record.wish.writes > 0 {
+        sentences.push(format!(
+            "How your programs write the files is not known: they are taken to be {}.",
+            match record.wish.durability {
+                Durability::PowerLoss => "replaced by new ones, which are synchronised and renamed",
+                _ => "emptied and filled again, as most programs do",
+            }
+        ));
+    }
+    if record.wish.writes > 0 && record.wish.durability != Durability::PowerLoss {
+        sentences.push(
+            "If the process dies in the middle of a write, a file that is emptied first or written over is left half \
+             done; a transaction is done or is not."
+                .to_owned(),
+        );
+    }
+    if !record.fillings.is_empty() {
+        let is_in_them = recommendation.fillings >= FEWEST_BATCHES as u32;
+        sentences.push(
+            match is_in_them {
+                true => {
+                    "These intervals have in them what differs from one filling of the stores to the next; those of charts \
+                     have not."
+                }
+                false => {
+                    "What differs from one filling of the stores to the next is not in the intervals: --budget 5m leaves \
+                     time for more of them."
+                }
+            }
+            .to_owned(),
         );
     }
     sentences

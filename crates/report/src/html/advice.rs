@@ -3,7 +3,9 @@
 
 use maud::{Markup, html as markup};
 
+use sqlitmus_core::advice::candidate::TODAY;
 use sqlitmus_core::advice::{AdviceRecord, Part, Recommendation, Stage, Standing, recommend};
+use sqlitmus_core::case::Durability;
 use sqlitmus_core::run::Run;
 use sqlitmus_core::statistics::Interval;
 use sqlitmus_core::units::format_ratio;
@@ -12,7 +14,7 @@ use super::page::Figures;
 use crate::advice::further::{self, Section};
 use crate::advice::sentences;
 use crate::advice::snippet::{Language, Setup, without_code};
-use crate::svg::{Axis, Scale, Scatter, ScatterPoint, plain};
+use crate::svg::{Axis, Further, Scale, Scatter, ScatterPoint, plain};
 use crate::text::clean;
 
 /// With fewer there is nothing to choose from.
@@ -32,9 +34,9 @@ pub(super) fn section(figures: Figures, run: &Run) -> Markup {
                 @for sentence in sentences::beside(record, &found) { li { (sentence) } }
             }
             (tried(&found))
-            @if let Some(chart) = trade_off(&found) {
+            @if let Some(chart) = trade_off(record, &found) {
                 (figures.with_data(&chart, &markup! {
-                    "Microseconds of one operation; left and low is better, and nothing beats a ringed one in both. "
+                    "Left, low and small is better, a square survives more than a circle, and nothing beats a ringed one in all of these. "
                     "Those that were not confirmed were measured for a few rounds only."
                 }))
             }
@@ -113,8 +115,9 @@ fn tried(found: &Recommendation) -> Markup {
     }
 }
 
-/// Time of a read against time of a write.
-fn trade_off(found: &Recommendation) -> Option<Scatter> {
+/// Reading, writing, space and what is survived: all that was tried as it was asked for, and the files and the
+/// best database at the other durability.
+fn trade_off(record: &AdviceRecord, found: &Recommendation) -> Option<Scatter> {
     let point = |standing: &Standing| {
         let composed = standing.composed?;
         Some(ScatterPoint {
@@ -122,16 +125,61 @@ fn trade_off(found: &Recommendation) -> Option<Scatter> {
             strong: standing.stage == Stage::Confirm,
             x: composed.read?.operation_ns / 1e3,
             y: composed.write?.operation_ns / 1e3,
+            area: standing.space.map(|space| 1.0 / space),
+            tier: 0,
         })
     };
-    let points: Vec<ScatterPoint> = found.standings.iter().filter_map(point).collect();
-    (points.len() >= LEAST_POINTS).then(|| Scatter {
+    let mut points: Vec<ScatterPoint> = found.standings.iter().filter_map(point).collect();
+    if points.len() < LEAST_POINTS {
+        return None;
+    }
+    let asked = record.wish.durability;
+    let mut tiers = vec![asked];
+    if let Some((other, part, _)) = &found.sensitivity.durability {
+        tiers.push(*other);
+        tiers.sort_unstable();
+        let at_other = |standing: &Standing, ns: f64| {
+            let own = point(standing)?;
+            Some(ScatterPoint {
+                label: format!("{}, at {other}", own.label),
+                y: ns / 1e3,
+                ..own
+            })
+        };
+        let today = found.standings.iter().find(|one| one.name == TODAY);
+        let today = today.and_then(|one| at_other(one, part.reference_ns));
+        let database = found.database.as_ref();
+        let database = database.and_then(|one| at_other(one, part.operation_ns));
+        let tier_of = |durability| usize::from(tiers.first() != Some(&durability));
+        points.iter_mut().for_each(|one| one.tier = tier_of(asked));
+        let others = today.into_iter().chain(database);
+        points.extend(others.map(|one| ScatterPoint {
+            tier: tier_of(*other),
+            ..one
+        }));
+    }
+    Some(Scatter {
         id: "advice-trade-off".to_owned(),
-        title: "Reading and writing at once".to_owned(),
+        title: "Reading, writing, space and durability at once".to_owned(),
         x: Axis::new("microseconds to read one", Scale::Logarithmic, plain),
         y: Axis::new("microseconds to write one", Scale::Logarithmic, plain),
+        further: Some(Further {
+            area: "space on disk, of that of your files".to_owned(),
+            tiers: tiers
+                .into_iter()
+                .map(|tier| tier_words(tier).to_owned())
+                .collect(),
+        }),
         points,
     })
+}
+
+fn tier_words(durability: Durability) -> &'static str {
+    match durability {
+        Durability::None => "writes survive nothing",
+        Durability::ProcessCrash => "writes survive a crash of the process",
+        Durability::PowerLoss => "writes survive loss of power",
+    }
 }
 
 fn paste(run: &Run, record: &AdviceRecord, found: &Recommendation) -> Markup {

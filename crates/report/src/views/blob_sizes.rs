@@ -204,7 +204,8 @@ pub(crate) fn found<'a>(run: &'a Run, analysis: &'a Analysis) -> Vec<Found<'a>> 
     let sizes: BTreeSet<u64> = sizes
         .map(|arm| typical_bytes(&arm.case.dataset.size) as u64)
         .collect();
-    if sizes.len() < LEAST_SIZES {
+    // An advice is about the sizes that somebody's files have, and says itself what they change.
+    if sizes.len() < LEAST_SIZES || run.plan.advice.is_some() {
         return Vec::new();
     }
     let measurements = Measurements::new(run);

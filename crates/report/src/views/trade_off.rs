@@ -23,6 +23,8 @@ pub(crate) fn view(run: &Run, chart: &ChartAnalysis, id: &str) -> Option<Scatter
                 strong: is_strong(run, &arm.name),
                 x: footprint.allocated_bytes as f64 / content as f64,
                 y: ns / 1e3,
+                area: None,
+                tier: 0,
             })
         })
         .collect();
@@ -31,6 +33,7 @@ pub(crate) fn view(run: &Run, chart: &ChartAnalysis, id: &str) -> Option<Scatter
         title: "Time and space at once".to_owned(),
         x: Axis::new("bytes on disk per byte of content", Scale::Linear, plain),
         y: Axis::new("microseconds per blob", Scale::Logarithmic, plain),
+        further: None,
         points,
     })
 }

@@ -122,7 +122,7 @@ impl Summary<'_> {
                     "odd    "
                 },
                 format_count(counted.count),
-                kind.plural()
+                kind.of(counted.count)
             )?;
             let named = counted.examples.iter().take(NAMED).map(|example| {
                 let path = display_path(&example.path);
