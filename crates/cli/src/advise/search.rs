@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use sqlitmus_core::advice::recommendation::ranking;
 use sqlitmus_core::advice::stage::{MOST_HALVINGS, Rounds, StageParts, group_name, join};
-use sqlitmus_core::advice::{AdviceRecord, Candidate, Purpose, SizeClass, Stage};
+use sqlitmus_core::advice::{AdviceRecord, Candidate, Purpose, SizeClass, Stage, Store};
 use sqlitmus_core::dataset::Dataset;
 use sqlitmus_core::plan::{Group, Plan};
 use sqlitmus_core::stopping::Stopping;
@@ -203,7 +203,7 @@ impl Search<'_> {
         file: &mut RunFile,
         ending: &mut Ending,
     ) -> anyhow::Result<()> {
-        self.record.finalists = self.finalists(ranked);
+        self.record.finalists = self.finalists(ranked, file)?;
         let classes = self.samples.classes.iter();
         self.record.classes = classes.map(|(class, _)| *class).collect();
         whole.advice = Some(Box::new(self.record.clone()));
@@ -293,13 +293,25 @@ impl Search<'_> {
         file: &mut RunFile,
         ends: Instant,
     ) -> anyhow::Result<Ending> {
-        if let Some(rounds) = rounds {
-            self.set_limits(&mut plan, rounds);
-        }
         whole.advice = Some(Box::new(self.record.clone()));
         join(whole, plan.clone());
         file.extend_plan(whole).map_err(Failure::from)?;
-        self.measure(&plan, ends, file)
+        if let Some(rounds) = rounds {
+            self.set_limits(&mut plan, rounds);
+            return self.measure(&plan, ends, file);
+        }
+        let mut ending = Ending::default();
+        for group in &plan.groups {
+            // A budget alone would be used up by as many rounds as there is time for.
+            let mut own = plan.clone();
+            own.groups = vec![group.clone()];
+            self.set_limits(&mut own, group.rounds);
+            ending.add(self.measure(&own, ends, file)?);
+            if ending.interrupted {
+                break;
+            }
+        }
+        Ok(ending)
     }
 
     /// A candidate by its name.
@@ -307,18 +319,26 @@ impl Search<'_> {
         self.record.candidates.iter().find(|one| one.name == name)
     }
 
-    /// The best two; one of them a database, since whether to move is the question.
-    fn finalists(&self, ranked: &[String]) -> Vec<String> {
+    /// The best two; one of them a database, since whether to move is the question. The best way to use the
+    /// files as they are is always held against them, however it came out of a few rounds: it costs less than
+    /// moving.
+    fn finalists(&self, ranked: &[String], file: &RunFile) -> anyhow::Result<Vec<String>> {
         let mut chosen: Vec<String> = ranked.iter().take(FINALISTS).cloned().collect();
-        let is_database = |name: &String| {
-            self.candidate(name)
-                .is_some_and(|one| one.store.has_database())
+        let is = |name: &String, wanted: &dyn Fn(&Candidate) -> bool| {
+            self.candidate(name).is_some_and(wanted)
         };
+        let is_database = |name: &String| is(name, &|one| one.store.has_database());
         if !chosen.iter().any(is_database) {
             chosen.truncate(FINALISTS - 1);
             chosen.extend(ranked.iter().find(|name| is_database(name)).cloned());
         }
-        chosen
+        let is_files = |name: &String| is(name, &|one| one.store == Store::Files);
+        if !chosen.iter().any(is_files) {
+            let run = file.run().map_err(Failure::from)?;
+            let mut ranked = Stage::from_last().flat_map(|stage| ranking(&run, stage));
+            chosen.extend(ranked.find(is_files));
+        }
+        Ok(chosen)
     }
 
     fn named(&self, names: &[String]) -> Vec<&Candidate> {
