@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use sqlitmus_core::advice::Stage;
 use sqlitmus_core::analysis::{Analysis, ArmAnalysis, GroupAnalysis};
 use sqlitmus_core::case::{Case, Shape, Workload};
 use sqlitmus_core::claims::Judgement;
@@ -351,15 +352,23 @@ fn warnings(run: &Run, analysis: &Analysis) -> Vec<String> {
         let reached = reached.collect::<Vec<_>>().join(" and ");
         warnings.push(format!("{incomplete} {reached}."));
     }
-    if analysis.groups.iter().any(|group| group.rounds == 1) {
+    // The selection of an advice has few rounds, and nothing is said for sure from it.
+    let is_judged =
+        |group: &Group| run.plan.advice.is_none() || group.name.starts_with(&Stage::Confirm.word());
+    let groups = run.plan.groups.iter().zip(&analysis.groups);
+    let judged: Vec<u32> = groups
+        .filter(|(group, _)| is_judged(group))
+        .map(|(_, measured)| measured.rounds)
+        .collect();
+    if judged.contains(&1) {
         warnings.push(
             "From one round nothing follows about others: where there is one, there are no \
              intervals and no verdicts."
                 .to_owned(),
         );
     }
-    let few = |rounds: u32| (2..FEWEST_ROUNDS).contains(&rounds);
-    if analysis.groups.iter().any(|group| few(group.rounds)) {
+    let few = |rounds: &u32| (2..FEWEST_ROUNDS).contains(rounds);
+    if judged.iter().any(few) {
         warnings.push(format!(
             "From fewer than {FEWEST_ROUNDS} rounds no verdict is given: where there are fewer, nothing is \
              sure."
