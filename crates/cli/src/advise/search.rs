@@ -314,6 +314,29 @@ impl Search<'_> {
         Ok(ending)
     }
 
+    /// As [`Self::measure_further`], with stores that are filled anew for every round.
+    ///
+    /// # Errors
+    /// The place or the run file gave out.
+    pub(super) fn measure_anew_each_round(
+        &mut self,
+        mut plan: Plan,
+        rounds: u32,
+        whole: &mut Plan,
+        file: &mut RunFile,
+        ends: Instant,
+    ) -> anyhow::Result<Ending> {
+        let mut ending = self.measure_further(plan.clone(), Some(1), whole, file, ends)?;
+        for so_many in 2..=rounds {
+            if ending.interrupted || Instant::now() >= ends {
+                break;
+            }
+            self.set_limits(&mut plan, so_many);
+            ending.add(self.measure(&plan, ends, file)?);
+        }
+        Ok(ending)
+    }
+
     /// A candidate by its name.
     pub(super) fn candidate(&self, name: &str) -> Option<&Candidate> {
         self.record.candidates.iter().find(|one| one.name == name)

@@ -19,7 +19,7 @@ Examples:
   sqlitmus advise tiles --readers 4 --memory 256MB  several threads, on a machine with little memory (as root)
   sqlitmus advise /usr/share/doc --place /var/tmp  DIR's parent cannot be written to
   sqlitmus advise attachments --snippet rust       what to paste, for Rust
-  sqlitmus advise photos --thorough                where it turns by size, what each setting is worth: 13 minutes
+  sqlitmus advise photos --thorough                where it turns by size, what each setting is worth: 15 minutes
   sqlitmus report latest --place DIR/.. --format html --output advice.html
 
 DIR is scanned, and a sample that keeps its distribution of sizes is read from your files, where they are, and
@@ -73,7 +73,7 @@ pub struct AdviseArguments {
     /// Search widely, find the size where the answer turns, what each setting is worth, how stores grow old
     #[arg(long)]
     pub thorough: bool,
-    /// Time for everything; 110s unless given, and some 13 minutes with --thorough
+    /// Time for everything; 110s unless given, and some 15 minutes with --thorough
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub budget: Option<Duration>,
     /// Language of what to paste, or all of them, or none

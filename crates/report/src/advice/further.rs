@@ -62,10 +62,6 @@ fn by_size(wish: &Wish, sweep: &SweepResult) -> Section {
     if wish.circumstances.memory_bytes.is_some() {
         sentences.push("That memory may have held all files of one size.".to_owned());
     }
-    sentences.push(
-        "All on one filling of the stores: with others it may turn elsewhere, the farther away the flatter the curve."
-            .to_owned(),
-    );
     sentences.extend(sweep.curves.iter().map(|curve| {
         let what = capital(words_of(curve.what));
         format!("{what}: {}.", curve.words)
