@@ -184,14 +184,17 @@ pub fn composed(
     let floors = floor(wish.reading(), &read).zip(floor(Purpose::Write, &write));
     let noise_floor = floors.map(|(read, write)| f64::max(read, write));
     let found = compose(wish, read, write, noise_floor)?;
+    if wish.reads == 0 || wish.writes == 0 {
+        return Some(found);
+    }
     let rounds = |purpose: Purpose| {
         let [reference, candidate] = names(purpose);
         rounds_of(measurements, &record.fillings, &reference, &candidate)
     };
     let logarithms = mixture(wish, &rounds(wish.reading()), &rounds(Purpose::Write));
     let bare: Vec<f64> = logarithms.iter().map(|(_, value)| *value).collect();
-    // Without rounds in common there are the parts alone; so it is where only one of them is asked for.
-    let Some(middle) = mean(&bare).filter(|_| wish.reads > 0 && wish.writes > 0) else {
+    // Without rounds in common there are the parts alone.
+    let Some(middle) = mean(&bare) else {
         return Some(found);
     };
     Some(Composed {
@@ -199,6 +202,12 @@ pub fn composed(
         interval: interval_of(&logarithms),
         ..found
     })
+}
+
+/// ln(1 / (s / R + (1 - s) / W)), of the logarithms of R and W and the share s of the reference's time that goes
+/// into reading.
+pub(super) fn mixed_logarithm(weight: f64, read: f64, write: f64) -> f64 {
+    -(weight * (-read).exp() + (1.0 - weight) * (-write).exp()).ln()
 }
 
 /// Rounds of reading and of writing made one, each with its filling.
@@ -213,7 +222,7 @@ fn mixture(wish: &Wish, reading: &[Round], writing: &[Round]) -> Vec<(u32, f64)>
     let mixed = |((read, read_ns), (write, write_ns)): ((f64, f64), (f64, f64))| {
         let reading_ns = share * read_ns;
         let weight = reading_ns / (reading_ns + (1.0 - share) * write_ns);
-        -(weight * (-read).exp() + (1.0 - weight) * (-write).exp()).ln()
+        mixed_logarithm(weight, read, write)
     };
     let rounds = fillings.into_iter().flat_map(|filling| {
         let both = of(reading, filling).into_iter().zip(of(writing, filling));

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::AdviceRecord;
 use super::candidate::{Candidate, EngineSettings, Store, TODAY};
+use super::score::mixed_logarithm;
 use super::stage::{arm_of, batch_operations, plan_of, read_as, suite_of};
 use crate::case::Durability;
 use crate::crossover::{Crossover, Curve, SizePoint};
@@ -253,9 +254,7 @@ fn weight_of_reading(
 /// Rounds of both made one: ln(1 / (s / R + (1 - s) / W)) of each pair of rounds.
 fn mixture(read: &SizePoint, write: &SizePoint, weight: f64) -> SizePoint {
     let rounds = read.round_values.iter().zip(&write.round_values);
-    let mixed = |(read, write): (&f64, &f64)| {
-        -(weight * (-read).exp() + (1.0 - weight) * (-write).exp()).ln()
-    };
+    let mixed = |(read, write): (&f64, &f64)| mixed_logarithm(weight, *read, *write);
     SizePoint {
         bytes: read.bytes,
         round_values: rounds.map(mixed).collect(),
